@@ -29,9 +29,9 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 )
 
-// On says whether a feature is on everywhere: every task of turning it on is done,
-// and no live process is known to have it off, or not known at all. Why says what
-// is missing, and is empty if it is.
+// On returns true for a feature that is on everywhere: every task of turning it on is
+// done, and no live process is known to have it off, or not known at all. Otherwise why
+// names what is missing.
 func On(feature *v1alpha1.Feature) (on bool, why string) {
 	if state := feature.Status.State; state != v1alpha1.StateOn {
 		return false, fmt.Sprintf("%s is %q", feature.Name, state)
@@ -47,11 +47,10 @@ func On(feature *v1alpha1.Feature) (on bool, why string) {
 	}
 }
 
-// Ask asks a cluster. A feature that the cluster does not have, or a cluster that
-// has no such API (an older or unpatched one), is no error: nobody says there that
-// the feature is on. Everyone who is authenticated may read Features; those of
-// Kubernetes are in kube-system. An operator that asks often lists and watches with
-// an informer instead, and calls On.
+// Ask asks a cluster. It is no error if the cluster does not have the feature, or no
+// such API (an older or unpatched cluster): the feature is not reported as on there.
+// All authenticated users may read Features; those of Kubernetes are in kube-system. An
+// operator that asks often lists and watches with an informer instead, and calls On.
 func Ask(ctx context.Context, client versioned.Interface, namespace, name string) (on bool, why string, err error) {
 	feature, err := client.FeaturesV1alpha1().Features(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && missing(ctx, client) {
@@ -64,9 +63,9 @@ func Ask(ctx context.Context, client versioned.Interface, namespace, name string
 	return on, why, nil
 }
 
-// missing says whether the cluster has no such API. It refuses who has no permission in
-// the group, as it refuses who may not read Features where there are any: RBAC does not
-// know which resources exist. Discovery tells, and everyone who is authenticated may ask it.
+// missing returns true if the cluster has no such API. RBAC does not know which resources
+// exist, so without permissions in the group the answer is Forbidden either way. Discovery
+// distinguishes the two, and all authenticated users may read it.
 func missing(ctx context.Context, client versioned.Interface) bool {
 	answer := make(chan error, 1)
 	// Clients of discovery take no context.

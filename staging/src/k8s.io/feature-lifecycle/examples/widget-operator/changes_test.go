@@ -80,7 +80,7 @@ func TestAllWidgetsAreReconciledAfterAChange(t *testing.T) {
 		turn(t, gate, WidgetUppercase, false)
 		next("after a change when three lists fail", 4)
 
-		// Nobody takes the Widgets of this change: the process ends.
+		// The Widgets of this change are not received: the process ends.
 		turn(t, gate, WidgetUppercase, true)
 		synctest.Wait()
 		stop()

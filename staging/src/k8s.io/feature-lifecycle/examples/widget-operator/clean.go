@@ -24,8 +24,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// howToClean is what the condition Clean of a feature tells people to do when something is
-// left of it that tasks can remove.
+// howToClean is the next step in the condition Clean of a feature when something is left
+// of it that tasks can remove.
 const howToClean = "POST to /features/clean?feature=NAME of a replica, as the operator's README.md shows, or turn the feature on and off again,"
 
 // cleaner is what a clean-up takes of the server flow; operator.Replica is one.
@@ -33,15 +33,15 @@ type cleaner interface {
 	Clean(ctx context.Context, feature string) (*v1alpha1.FeatureCleanupStatus, error)
 }
 
-// cleanHandler begins to remove what a feature that is off has left behind, as kubectl
-// feature clean does for the features of Kubernetes:
+// cleanHandler starts the removal of what a feature that is off has left behind, as
+// kubectl feature clean does for the features of Kubernetes:
 //
 //	POST /features/clean?feature=WidgetColor
 //
-// Each replica can begin it, and the one that looks after the feature goes on. It removes
-// no more than turning the feature on and off again would. Who asks is not looked at, so it
-// is for the loopback alone (README.md), and pages of other sites in a browser there are
-// refused.
+// Each replica can start it, and the one that looks after the feature continues it. It
+// removes no more than turning the feature on and off again would. Requests are not
+// authenticated, so it is for the loopback alone (README.md). Requests of other sites' pages
+// in a browser there are refused.
 type cleanHandler struct {
 	namespace string
 	flow      cleaner

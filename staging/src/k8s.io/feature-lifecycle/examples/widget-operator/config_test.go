@@ -38,8 +38,8 @@ import (
 	"k8s.io/feature-lifecycle/operator"
 )
 
-// documents are those of a file below config, by kind and name, with fields that nobody
-// knows refused.
+// documents returns those of a file below config, by kind and name. Unknown fields are
+// refused.
 func documents[T any](t *testing.T, file string, kinds ...string) map[string]T {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("config", file))
@@ -127,7 +127,7 @@ func TestRolesAreWhatIsNeeded(t *testing.T) {
 	for name, binding := range documents[rbacv1.RoleBinding](t, "rbac.yaml", "RoleBinding", "ClusterRoleBinding") {
 		bound[binding.RoleRef.Kind+" "+binding.RoleRef.Name] = true
 		if diff := cmp.Diff(account, binding.Subjects); diff != "" {
-			t.Errorf("%s is for somebody else (-want +have):\n%s", name, diff)
+			t.Errorf("%s has other subjects (-want +have):\n%s", name, diff)
 		}
 		if inNamespace := strings.HasPrefix(name, "RoleBinding"); inNamespace != (binding.Namespace == defaultNamespace) {
 			t.Errorf("%s is in namespace %q", name, binding.Namespace)
@@ -135,12 +135,12 @@ func TestRolesAreWhatIsNeeded(t *testing.T) {
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(roles)), slices.Collect(maps.Keys(everywhere))) {
 		if !bound[name] {
-			t.Errorf("%s is bound to nobody", name)
+			t.Errorf("%s has no binding", name)
 		}
 	}
 }
 
-// TestTheDefinitionHasWhatIsCleared: a field that it lacked would be cleared from nobody.
+// TestTheDefinitionHasWhatIsCleared: a field that it lacked would be cleared nowhere.
 func TestTheDefinitionHasWhatIsCleared(t *testing.T) {
 	definition := unstructured.Unstructured{Object: documents[map[string]any](t, "crd.yaml", "CustomResourceDefinition")["CustomResourceDefinition widgets.widgets.example.com"]}
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")

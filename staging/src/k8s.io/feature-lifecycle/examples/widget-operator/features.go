@@ -64,7 +64,7 @@ func declared(namespace string) []lifecycle.Feature {
 			Control:   lifecycle.Dynamic,
 		},
 		{
-			// The reconciler writes ConfigMaps anew after the value has changed, maybe a
+			// The reconciler rewrites ConfigMaps after the value has changed, maybe a
 			// moment after the feature is Off: no task waits for it.
 			Name:    WidgetUppercase,
 			Control: lifecycle.Dynamic,

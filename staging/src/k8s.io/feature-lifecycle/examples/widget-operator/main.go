@@ -46,8 +46,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// leaderLease is the Lease of the replica that reconciles Widgets. It has nothing to do
-// with who looks after a feature, which all replicas compute without an election.
+// leaderLease is the Lease of the replica that reconciles Widgets. Which replica looks
+// after a feature does not depend on it: all replicas compute that without an election.
 const leaderLease = "widget-operator-leader"
 
 func main() {
@@ -70,7 +70,7 @@ func exit(err error) {
 	}
 }
 
-// run is one replica, until the context ends or something fails.
+// run runs one replica until the context ends or something fails.
 func run(ctx context.Context, config *rest.Config, o *options) error {
 	replica, err := o.replica(config)
 	if err != nil {
@@ -84,8 +84,8 @@ func run(ctx context.Context, config *rest.Config, o *options) error {
 	if _, err := replica.Load(ctx); err != nil {
 		return err
 	}
-	// Each replica may have to reconcile at any moment, so a transition waits for all of
-	// them and not for the leader alone: it waits for who asked.
+	// Each replica may have to reconcile at any moment, so a transition has to wait for all
+	// of them and not for the leader alone. It waits for processes that queried the gate.
 	for name := range gates {
 		o.gate.Enabled(name)
 	}
@@ -95,14 +95,14 @@ func run(ctx context.Context, config *rest.Config, o *options) error {
 	if err := mgr.Add(replica); err != nil {
 		return err
 	}
-	// A replica that fails is one that crashed: its report stays until it is started anew,
-	// since what it did may still be under way. It must not renew its Lease meanwhile.
+	// A replica that fails counts as crashed: its report stays until the replica is
+	// restarted, since its work may still be under way. It must not renew its Lease meanwhile.
 	if err := mgr.Start(ctx); err != nil {
 		return errors.Join(fmt.Errorf("%s %s: %w", component, o.instance, err), replica.Abandon())
 	}
 	if err := replica.Close(context.WithoutCancel(ctx)); err != nil {
-		// All work has ended in order: transitions wait for this replica as for one that
-		// crashed, minutes, unless it is started anew, and that is all.
+		// All work has ended in order. The one effect is that transitions wait some minutes
+		// for this replica, as for one that crashed, unless it is restarted.
 		klog.FromContext(ctx).Error(err, "The feature report stays behind", "replica", o.instance)
 	}
 	return nil

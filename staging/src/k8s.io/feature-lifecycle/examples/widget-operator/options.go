@@ -72,7 +72,7 @@ func parse(args []string) (*options, error) {
 	flags.AddGoFlagSet(ofController)
 	flags.StringVar(&o.namespace, "namespace", defaultNamespace, "The namespace of the operator's own objects: Features, FeatureReports, Leases, events. Widgets are looked after in this namespace alone, also by what cleans them when a feature is turned off.")
 	flags.StringVar(&o.instance, "instance", "", "The name of this replica, which no other has at the same time: that of its pod. By default the environment variable POD_NAME, else the name of the host.")
-	flags.BoolVar(&o.ownedByServiceAccount, "owned-by-service-account", true, "Make Features, FeatureReports and Leases belong to the service account that the operator runs as, so that they go with it. Turn it off for an operator that runs as somebody else, as on a developer's machine.")
+	flags.BoolVar(&o.ownedByServiceAccount, "owned-by-service-account", true, "Make Features, FeatureReports and Leases belong to the service account that the operator runs as, so that they go with it. Turn it off for an operator that runs as another user, as on a developer's machine.")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "Where /metrics, /metrics/features, /features/plan and /features/clean are served, without authentication, so leave it on the loopback; 0 for nowhere.")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served; 0 for nowhere.")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Elect the replica that reconciles Widgets. Without it there must be only one replica.")
@@ -93,7 +93,7 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// replica is what the library does in this process. The error names all that is wrong
+// replica returns the library's part of this process. The error names all that is wrong
 // with the options, features that their authors do not permit to be set so among it.
 func (o *options) replica(client *rest.Config) (*operator.Replica, error) {
 	return operator.New(operator.Config{

@@ -39,7 +39,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 )
 
-// nowhere is a cluster that nobody asks.
+// nowhere returns the configuration of a cluster that no test calls.
 func nowhere() *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} }
 
 // TestDeclarationsFitTheGates: what is declared is valid, and all gates are declared.

@@ -39,8 +39,8 @@ type planner interface {
 //
 //	GET /features/plan?feature=WidgetColor&enabled=false
 //
-// It changes nothing. Each replica can answer. Who asks is not looked at, and the answer
-// names objects of its namespace, so it is for the loopback alone (README.md).
+// It changes nothing. Each replica can answer. Requests are not authenticated, and the
+// answer names objects of its namespace, so it is for the loopback alone (README.md).
 type planHandler struct {
 	namespace string
 	flow      planner
@@ -71,8 +71,7 @@ func (h planHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, plan)
 }
 
-// allows is true for a request with the one method with which something is done. It answers
-// all others.
+// allows returns true for a request with the one allowed method. It answers all others.
 func allows(method string, w http.ResponseWriter, r *http.Request, done string) bool {
 	if r.Method == method {
 		return true
@@ -90,11 +89,11 @@ func answer(w http.ResponseWriter, object any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// Who asked is gone if this fails.
+	// The client is gone if this fails.
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// codeOf is the code of an error: that of the server, if one said it.
+// codeOf returns the HTTP status of an error: that of the server, if it returned one.
 func codeOf(err error) int {
 	var said apierrors.APIStatus
 	switch {

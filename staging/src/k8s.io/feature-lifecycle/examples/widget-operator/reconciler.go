@@ -45,8 +45,8 @@ const (
 	keyText, keySize, keyColor = "text", "size", "color"
 )
 
-// errNameTaken means that the ConfigMap of a Widget's name is somebody else's.
-var errNameTaken = errors.New("the ConfigMap belongs to somebody else")
+// errNameTaken means that the ConfigMap of a Widget's name does not belong to the Widget.
+var errNameTaken = errors.New("the ConfigMap does not belong to the Widget")
 
 // reconciler keeps a ConfigMap for each Widget.
 type reconciler struct {
@@ -62,8 +62,8 @@ func setUp(mgr manager.Manager, gate *featuregate.Gate) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&widgetsv1.Widget{}).
-		// Each has the name of its Widget, whoever it belongs to: one that is in the way, and
-		// goes, is noticed, too.
+		// A ConfigMap requeues the Widget of its name, whoever owns it: the deletion of one
+		// that takes the name is observed, too.
 		Watches(&corev1.ConfigMap{}, &handler.EnqueueRequestForObject{}).
 		WatchesRawSource(source.Channel(changes.widgets, &handler.EnqueueRequestForObject{})).
 		// There is one controller; tests run several replicas in one process.
@@ -81,7 +81,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	err := r.write(ctx, widget)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// The cache is behind, which is no news for anybody.
+		// The cache is behind: retry, without a condition.
 		return ctrl.Result{}, err
 	}
 	if meta.SetStatusCondition(&widget.Status.Conditions, ready(widget, err)) {
@@ -90,7 +90,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 	}
 	if errors.Is(err, errNameTaken) {
-		// It goes on when the other ConfigMap goes, and not before.
+		// No retry helps: the deletion of the other ConfigMap requeues the Widget.
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, err
@@ -110,7 +110,7 @@ func (r *reconciler) write(ctx context.Context, widget *widgetsv1.Widget) error 
 	return err
 }
 
-// data is what the ConfigMap of a Widget has.
+// data returns the data of the ConfigMap of a Widget.
 func (r *reconciler) data(spec *widgetsv1.WidgetSpec) map[string]string {
 	data := map[string]string{keyText: spec.Text, keySize: strconv.Itoa(int(spec.Size))}
 	if r.gate.Enabled(WidgetUppercase) {
@@ -122,7 +122,7 @@ func (r *reconciler) data(spec *widgetsv1.WidgetSpec) map[string]string {
 	return data
 }
 
-// ready is the condition Ready after an attempt to write the ConfigMap.
+// ready returns the condition Ready after an attempt to write the ConfigMap.
 func ready(widget *widgetsv1.Widget, err error) metav1.Condition {
 	name := widget.Namespace + "/" + widget.Name
 	condition := metav1.Condition{
@@ -134,7 +134,7 @@ func ready(widget *widgetsv1.Widget, err error) metav1.Condition {
 		condition.Message = fmt.Sprintf("ConfigMap %s is as spec says", name)
 	case errors.Is(err, errNameTaken):
 		condition.Reason = widgetsv1.ReasonNameTaken
-		condition.Message = fmt.Sprintf("ConfigMap %s belongs to somebody else and is left alone; delete it if nobody needs it, or give the Widget another name", name)
+		condition.Message = fmt.Sprintf("ConfigMap %s does not belong to the Widget and is left alone; delete it if it is not needed, or give the Widget another name", name)
 	default:
 		condition.Reason = widgetsv1.ReasonNotWritten
 		condition.Message = fmt.Sprintf("ConfigMap %s could not be written, and is tried again: %v", name, err)

@@ -186,8 +186,8 @@ func TestValuesChangeWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestWhatIsRightIsNotWritten: nothing is sent when nothing has changed, and what
-// somebody changed by hand is put back.
+// TestWhatIsRightIsNotWritten: nothing is sent when nothing has changed, and a change by
+// hand is reverted.
 func TestWhatIsRightIsNotWritten(t *testing.T) {
 	w := newWorld(t, gateOf(t), interceptor.Funcs{}, lamp())
 	if err := w.reconcile(t); err != nil {
@@ -218,7 +218,7 @@ func TestConfigMapsOfOthersAreLeftAlone(t *testing.T) {
 	before := lamp()
 	before.UID = "uid-of-a-lamp-before"
 	for sentence, owners := range map[string][]metav1.OwnerReference{
-		"it belongs to nobody":             nil,
+		"it has no owner":                  nil,
 		"it belongs to a Deployment":       {{APIVersion: "apps/v1", Kind: "Deployment", Name: "lamp", UID: "other", Controller: new(true)}},
 		"it belongs to a Widget of before": {*metav1.NewControllerRef(before, widgetsv1.GroupVersion.WithKind("Widget"))},
 	} {
@@ -227,12 +227,12 @@ func TestConfigMapsOfOthersAreLeftAlone(t *testing.T) {
 			w := newWorld(t, gateOf(t), interceptor.Funcs{}, lamp(), others)
 			want := w.configMap(t)
 			if err := w.reconcile(t); err != nil {
-				t.Errorf("what waits for somebody is tried again and again: %v", err)
+				t.Errorf("what waits for a person is retried: %v", err)
 			}
 			if diff := cmp.Diff(want, w.configMap(t)); diff != "" {
-				t.Errorf("the ConfigMap of somebody else has changed (-want +got):\n%s", diff)
+				t.Errorf("the ConfigMap of another owner has changed (-want +got):\n%s", diff)
 			}
-			w.isReady(t, metav1.ConditionFalse, widgetsv1.ReasonNameTaken, "delete it if nobody needs it, or give the Widget another name")
+			w.isReady(t, metav1.ConditionFalse, widgetsv1.ReasonNameTaken, "delete it if it is not needed, or give the Widget another name")
 			if err := w.Delete(t.Context(), want); err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +270,7 @@ func TestWhenTheConfigMapCannotBeWritten(t *testing.T) {
 		told bool
 	}{
 		"it is not allowed":            {apierrors.NewForbidden(resource, "lamp", errors.New("exceeded quota")), true},
-		"somebody else was faster":     {apierrors.NewConflict(resource, "lamp", errors.New("it has changed")), false},
+		"another client was faster":    {apierrors.NewConflict(resource, "lamp", errors.New("it has changed")), false},
 		"the cache has it not yet":     {apierrors.NewAlreadyExists(resource, "lamp"), false},
 		"the server cannot be reached": {errors.New("connection refused"), true},
 	} {

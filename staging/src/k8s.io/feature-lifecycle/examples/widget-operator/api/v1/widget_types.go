@@ -50,14 +50,14 @@ const ConditionReady = "Ready"
 const (
 	// ReasonWritten is that of True.
 	ReasonWritten = "Written"
-	// ReasonNameTaken means that a ConfigMap of the Widget's name belongs to somebody
-	// else.
+	// ReasonNameTaken means that the ConfigMap of the Widget's name does not belong to
+	// the Widget.
 	ReasonNameTaken = "NameTaken"
-	// ReasonNotWritten means that the ConfigMap could not be written. It is tried again.
+	// ReasonNotWritten means that the ConfigMap could not be written. The operator retries.
 	ReasonNotWritten = "NotWritten"
 )
 
-// WidgetSpec is what somebody wants of a Widget.
+// WidgetSpec is the desired state of a Widget.
 type WidgetSpec struct {
 	// size is how large it is, in the unit of your choice.
 	// +kubebuilder:validation:Minimum=0
@@ -74,7 +74,7 @@ type WidgetSpec struct {
 	Color string `json:"color,omitempty"`
 }
 
-// WidgetStatus is what the operator has made of it.
+// WidgetStatus is the observed state of a Widget.
 type WidgetStatus struct {
 	// conditions has Ready, which says whether the Widget's ConfigMap is as spec says.
 	// +listType=map
@@ -97,10 +97,10 @@ type Widget struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what somebody wants.
+	// spec is the desired state.
 	// +optional
 	Spec WidgetSpec `json:"spec,omitempty"`
-	// status is what the operator has made of it.
+	// status is the observed state.
 	// +optional
 	Status WidgetStatus `json:"status,omitempty"`
 }
