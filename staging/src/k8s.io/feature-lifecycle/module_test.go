@@ -57,7 +57,7 @@ var requirements = map[string]requirement{
 }
 
 // forbidden are modules that the library has to work without (KEP-3920): what they
-// bring is for API servers alone, and k8s.io/kubernetes is nobody's library.
+// bring is for API servers alone, and k8s.io/kubernetes is not meant to be imported.
 var forbidden = []string{"k8s.io/kubernetes", "k8s.io/kubernetes-features", "k8s.io/apiserver"}
 
 // module is what "go mod edit -json" says of go.mod.

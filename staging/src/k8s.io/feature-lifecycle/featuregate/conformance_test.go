@@ -172,7 +172,7 @@ var operations = map[string]func(featuregate.MutableVersionedFeatureGate) any{
 	"add dependency, then set against it": func(g featuregate.MutableVersionedFeatureGate) any {
 		return []any{g.AddDependencies(map[featuregate.Feature][]featuregate.Feature{"Alpha": {"Deprecated"}}), g.Set("Alpha=true,Deprecated=false")}
 	},
-	// Of a longer circle upstream names any member.
+	// Upstream names any member of a longer circle.
 	"add dependency in a circle": func(g featuregate.MutableVersionedFeatureGate) any {
 		return g.AddDependencies(map[featuregate.Feature][]featuregate.Feature{"Beta": {"Beta"}})
 	},

@@ -91,7 +91,7 @@ func Parse(fixture []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Own are the objects of a view that the fixture made: its own ones and those
+// Own returns the objects of a view that the fixture made: its own ones and those
 // that controllers made for them.
 func (c *Case) Own(view *View) *View {
 	own := map[types.UID]bool{}
@@ -115,7 +115,7 @@ func (c *Case) Own(view *View) *View {
 	return view.only(func(object *unstructured.Unstructured) bool { return own[object.GetUID()] })
 }
 
-// Count is how many objects of a view use the feature: those that its fixture
+// Count returns how many objects of a view use the feature: those that its fixture
 // made, with what controllers made of them, or, where a fixture only has
 // controllers make something, what the tasks find.
 func (c *Case) Count(ctx context.Context, view *View) int64 {
@@ -135,7 +135,7 @@ func (c *Case) Count(ctx context.Context, view *View) int64 {
 	return count
 }
 
-// Used says what the fixture lacks: every task that a transition to Off has must
+// Used returns what the fixture lacks: every task that a transition to Off has must
 // find something of it, or nothing is proved by its end. What no other case made
 // counts, too: some features have the system itself make objects, or install them
 // when they are turned on (task.Apply), and need no fixture. A task that installs
@@ -159,7 +159,7 @@ func (c *Case) Used(ctx context.Context, view *View, others ...*Case) []string {
 	return problems
 }
 
-// Left says what is left of the feature in a view, and what is not as its tasks install
+// Left returns what is left of the feature in a view, and what is not as its tasks install
 // it. Count is of what is left alone.
 func (c *Case) Left(ctx context.Context, view *View) (count int64, problems []string) {
 	for _, t := range c.Feature.OnDisable {
@@ -181,7 +181,7 @@ func (c *Case) Left(ctx context.Context, view *View) (count int64, problems []st
 	return count, problems
 }
 
-// fields are what a task looks at, for people.
+// fields describes what a task reads, for people.
 func fields(t task.Task) string {
 	var texts []string
 	for _, field := range t.Fields {

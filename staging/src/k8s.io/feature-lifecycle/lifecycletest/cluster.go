@@ -91,9 +91,9 @@ type Cluster struct {
 }
 
 // Start starts the cluster and returns the administrator's configuration when it
-// is ready. It is an error if DataDir has a cluster that runs; that one goes on. After
-// any other error what was started has been ended again, and a temporary
-// folder removed; the error has what local-up said.
+// is ready. It is an error if DataDir has a cluster that runs, which keeps running.
+// After any other error, what was started has been ended again, and a temporary
+// folder removed. The error has the output of local-up.
 func (c *Cluster) Start(ctx context.Context) (*rest.Config, error) {
 	if c.dataDir != "" {
 		return nil, fmt.Errorf("the cluster in %s was started already; call Stop before Start", c.dataDir)
@@ -125,7 +125,7 @@ func (c *Cluster) locate() error {
 	}
 	const build = "run \"make all\" in the fork of Kubernetes"
 	if dir == "" {
-		return fmt.Errorf("nobody says where the binaries of the cluster are; %s, and set %s, or BinDir, to its folder _output/bin", build, binDirVariable)
+		return fmt.Errorf("the folder with the binaries of the cluster is not set; %s, and set %s, or BinDir, to its folder _output/bin", build, binDirVariable)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -159,7 +159,7 @@ const (
 	exitNoCluster = 4
 )
 
-// ended is true when an error is that a command ended with an exit code.
+// ended returns true for the error of a command that ended with an exit code.
 func ended(err error, code int) bool {
 	exit := (*exec.ExitError)(nil)
 	return errors.As(err, &exit) && exit.ExitCode() == code
@@ -184,7 +184,7 @@ func (c *Cluster) up(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading what the started cluster wrote for its administrator: %w", err)
 	}
-	// The server says who waits, not the client.
+	// The server throttles, not the client.
 	config.QPS = -1
 	c.config = config
 	return nil
@@ -235,7 +235,7 @@ func (c *Cluster) run(ctx context.Context, command string, args ...string) (stri
 	return said.String(), err
 }
 
-// Kubeconfig is the file with which the administrator reaches the cluster, for
+// Kubeconfig returns the file with which the administrator reaches the cluster, for
 // commands such as kubectl; "" while there is no cluster.
 func (c *Cluster) Kubeconfig() string {
 	if c.dataDir == "" {

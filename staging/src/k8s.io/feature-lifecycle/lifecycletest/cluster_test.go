@@ -195,7 +195,7 @@ func TestClusterPassesOn(t *testing.T) {
 func TestClusterThatDoesNotStart(t *testing.T) {
 	b := newBinaries(t)
 	t.Setenv(binDirVariable, "")
-	for name, dir := range map[string]string{"nobody says where": "", "nothing is there": t.TempDir()} {
+	for name, dir := range map[string]string{"no folder is set": "", "nothing is there": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			c := &Cluster{BinDir: dir}
 			_, err := c.Start(t.Context())
@@ -294,7 +294,7 @@ func TestServiceAccountsHaveNothingOfTheAdministrator(t *testing.T) {
 	admin := &rest.Config{
 		Host: "https://127.0.0.1:1", BearerToken: "the administrator's", Username: "admin", Password: "secret",
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("the authority"), CertData: []byte("certificate"), KeyData: []byte("key")},
-		Impersonate:     rest.ImpersonationConfig{UserName: "somebody"},
+		Impersonate:     rest.ImpersonationConfig{UserName: "jane"},
 	}
 	server := kubefake.NewSimpleClientset()
 	if _, err := configAs(t.Context(), server, admin, "widgets", "operator"); err == nil || !strings.Contains(err.Error(), "service account widgets/operator") {

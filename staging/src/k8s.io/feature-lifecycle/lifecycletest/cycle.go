@@ -117,10 +117,10 @@ func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, 
 	return slices.Concat(problems, left, c.changedElsewhere(ctx, before, after, r.removed)), nil
 }
 
-// alreadyThere are the versions of the objects of resources, or of those that the tasks of
-// a feature read, before it is turned on. What a server does not have yet has none. Without
-// a fixture, or with the feature on already, it is nobody's: what turning the feature on
-// installs may be there since an earlier cycle.
+// alreadyThere returns the versions of the objects of resources, or of those that the tasks of
+// a feature read, before it is turned on. What a server does not have yet has none. There
+// are none either without a fixture, or with the feature on already: what turning the
+// feature on installs may be there since an earlier cycle.
 func (k *Kit) alreadyThere(ctx context.Context, c *Case, resources []schema.GroupVersionResource) (map[types.UID]string, error) {
 	feature, err := k.Features.FeaturesV1alpha1().Features(k.Namespace).Get(ctx, string(c.Feature.Name), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -155,7 +155,7 @@ func (k *Kit) alreadyThere(ctx context.Context, c *Case, resources []schema.Grou
 	return there, nil
 }
 
-// readBy are the resources that the tasks of a feature read, in the versions in
+// readBy returns the resources that the tasks of a feature read, in the versions in
 // which they do.
 func (k *Kit) readBy(ctx context.Context, c *Case) ([]schema.GroupVersionResource, error) {
 	reads := &noting{Interface: k.Dynamic}
@@ -194,7 +194,7 @@ func (n *noting) Resource(resource schema.GroupVersionResource) dynamic.Namespac
 	return n.Interface.Resource(resource)
 }
 
-// stillServed is a view without the resources that went with the feature, or have not
+// stillServed returns a view without the resources that went with the feature, or have not
 // come with it yet.
 func (k *Kit) stillServed(ctx context.Context, resources []schema.GroupVersionResource) (*View, error) {
 	all := NewView(nil, k.Mapper, nil)
@@ -211,7 +211,7 @@ func (k *Kit) stillServed(ctx context.Context, resources []schema.GroupVersionRe
 	return all, nil
 }
 
-// changedElsewhere says what became of the objects of a case beside what the tasks
+// changedElsewhere returns what became of the objects of a case beside what the tasks
 // of its feature are for (S7). What was removed to release the feature does not
 // count, and neither does what went with that.
 func (c *Case) changedElsewhere(ctx context.Context, before, after *View, removed map[string]bool) []string {
@@ -238,7 +238,7 @@ func (c *Case) changedElsewhere(ctx context.Context, before, after *View, remove
 	return problems
 }
 
-// touched are the fields of a resource that tasks touch. Tasks of an author's own
+// touched returns the fields of a resource that tasks touch. Tasks of an author's own
 // declare none, and say it with what they find.
 func (c *Case) touched(ctx context.Context, before *View, resource schema.GroupResource) []task.Field {
 	var touched []task.Field
@@ -262,7 +262,7 @@ func (c *Case) touched(ctx context.Context, before *View, resource schema.GroupR
 	return touched
 }
 
-// inStatus says whether a field is the status, or in it.
+// inStatus returns true for the field status and those in it.
 func inStatus(field task.Field) bool {
 	first, _, _ := strings.Cut(field.Path, ".")
 	key, _, _ := strings.Cut(first, "[")
@@ -271,7 +271,7 @@ func inStatus(field task.Field) bool {
 }
 
 // Unuse deletes the objects of a case that Use created, the last one first, and
-// returns when they are gone. Objects of the same names that somebody else made
+// returns when they are gone. Objects of the same names that others made
 // stay. What controllers made for them is left to the garbage collector. The error
 // names what stays.
 func (k *Kit) Unuse(ctx context.Context, c *Case) error {
@@ -301,8 +301,8 @@ func (k *Kit) delete(ctx context.Context, object *unstructured.Unstructured, uid
 	if err != nil || current == nil {
 		return false, err
 	}
-	// In the background: clusters without a controller manager have nobody who
-	// would end a deletion in the foreground.
+	// In the background: without a controller manager, a deletion in the
+	// foreground never completes.
 	background, now, uid := metav1.DeletePropagationBackground, int64(0), current.GetUID()
 	err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{
 		PropagationPolicy: &background, GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &uid},

@@ -61,7 +61,7 @@ spec: {size: 1}
 	return &lifecycletest.Case{Feature: lifecycle.Feature{Name: "Colors", OnDisable: tasks}, Fixture: "Colors.yaml", Objects: objects}
 }
 
-// patched makes somebody write an object.
+// patched returns a function that patches an object.
 func patched(object, patch string) func(context.Context, *lifecycletest.Kit) error {
 	return func(ctx context.Context, kit *lifecycletest.Kit) error {
 		_, err := kit.Dynamic.Resource(widgets).Namespace("default").Patch(ctx, object, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
@@ -80,7 +80,7 @@ func TestCycleTellsProblems(t *testing.T) {
 		// happens when the feature is off.
 		settled, after func(context.Context, *lifecycletest.Kit) error
 		resources      []schema.GroupVersionResource
-		// stranger is true where somebody else's object is there before, with a shape.
+		// stranger is true where another owner's object is there before, with a shape.
 		stranger bool
 		// want are what problems say, one each.
 		want []string
@@ -161,7 +161,7 @@ func TestCycleTellsProblems(t *testing.T) {
 			tasks: []task.Task{color, lifecycle.ClearField(widgets, "spec.shape")},
 			want:  []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colors.yaml"},
 		},
-		"the fixture lacks the field, and an object of somebody else has it": {
+		"the fixture lacks the field, and an object of another owner has it": {
 			tasks:    []task.Task{color, lifecycle.ClearField(widgets, "spec.shape")},
 			stranger: true,
 			want:     []string{"task ClearField/widgets.example.com/spec.shape finds nothing of the fixture; add an object to Colors.yaml"},
@@ -271,12 +271,12 @@ func TestCycleOfWhatIsInstalled(t *testing.T) {
 		"installed while it is off": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}},
 		"installed for good":        {off: lifecycle.Tasks{install}},
 		"nothing to remove":         {off: lifecycle.Tasks{remove}, want: []string{"Colors: task Remove/made finds nothing, and there is no fixture; write objects"}},
-		"changed by somebody": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: patched("made", `{"spec":{"size":8}}`),
+		"changed by others": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: patched("made", `{"spec":{"size":8}}`),
 			want: []string{"Colors: 1 widgets are not as task Apply/made installs them: default/made"}},
-		"removed by somebody": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
+		"removed by others": {on: lifecycle.Tasks{remove}, off: lifecycle.Tasks{install}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
 			return kit.Dynamic.Resource(widgets).Namespace("default").Delete(ctx, "made", metav1.DeleteOptions{})
 		}, want: []string{"Colors: 1 widgets are not as task Apply/made installs them: default/made"}},
-		"made again by somebody": {on: lifecycle.Tasks{install}, off: lifecycle.Tasks{remove}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
+		"made again by others": {on: lifecycle.Tasks{install}, off: lifecycle.Tasks{remove}, after: func(ctx context.Context, kit *lifecycletest.Kit) error {
 			return install.Run(ctx, task.Clients{Dynamic: kit.Dynamic, Mapper: kit.Mapper}, task.Attempt{Report: func(task.Progress) {}})
 		}, want: []string{"Colors: 1 widgets still have what task Remove/made looks after: default/made"}},
 	} {
@@ -463,7 +463,7 @@ func TestUnuseLeavesWhatOthersMade(t *testing.T) {
 	}
 }
 
-// TestUnuseNamesWhatStays: somebody's finalizer keeps an object.
+// TestUnuseNamesWhatStays: another owner's finalizer keeps an object.
 func TestUnuseNamesWhatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cycleCase(t)

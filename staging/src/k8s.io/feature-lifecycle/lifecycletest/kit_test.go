@@ -273,7 +273,7 @@ func TestWhyAnObjectCannotBeMade(t *testing.T) {
 	refused := errors.New("connection refused")
 	for sentence, test := range map[string]struct {
 		err error
-		// ends is when whoever waits does not wait longer.
+		// ends is how long the caller waits; 0 means without limit.
 		ends time.Duration
 		// wraps is in the error, and says is what the server said last, if that is another.
 		wraps, says error
@@ -281,9 +281,9 @@ func TestWhyAnObjectCannotBeMade(t *testing.T) {
 		advice, once bool
 	}{
 		"the server does not serve it": {err: unknown, wraps: unknown, advice: true},
-		"nobody waits so long":         {err: unknown, ends: time.Second, wraps: context.DeadlineExceeded, says: unknown},
+		"the caller's wait ends first": {err: unknown, ends: time.Second, wraps: context.DeadlineExceeded, says: unknown},
 		"the server cannot be reached": {err: refused, wraps: refused, once: true},
-		"it cannot, and nobody waits":  {err: refused, ends: -time.Second, wraps: context.DeadlineExceeded, says: refused, once: true},
+		"it cannot, after the wait":    {err: refused, ends: -time.Second, wraps: context.DeadlineExceeded, says: refused, once: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -45,7 +45,7 @@ func (k *Kit) WaitUntilOff(ctx context.Context, before *View, cases ...*Case) (m
 	return r.outcomes, err
 }
 
-// untilOff is WaitUntilOff for those who want to know what was removed, too.
+// untilOff is WaitUntilOff, and returns what was removed, too.
 func (k *Kit) untilOff(ctx context.Context, before *View, cases ...*Case) (*release, error) {
 	r := &release{kit: k, outcomes: map[string]*Outcome{}, removed: map[string]bool{}}
 	for _, c := range cases {
@@ -75,7 +75,7 @@ type release struct {
 	removed map[string]bool
 }
 
-// seen looks at a version of a Feature.
+// seen handles one version of a Feature: it releases what holds the feature.
 func (r *release) seen(ctx context.Context, feature *v1alpha1.Feature) error {
 	outcome := r.outcomes[feature.Name]
 	outcome.Last = feature
@@ -97,7 +97,7 @@ func (r *release) seen(ctx context.Context, feature *v1alpha1.Feature) error {
 	return nil
 }
 
-// waitsFor returns the message of the task that waits for somebody to act.
+// waitsFor returns the message of the task that waits for a person to act.
 func waitsFor(feature *v1alpha1.Feature) (message string, held bool) {
 	progressing := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionProgressing)
 	if progressing == nil || progressing.Reason != v1alpha1.ReasonBlocked || len(feature.Status.Tasks) == 0 {
@@ -109,7 +109,7 @@ func waitsFor(feature *v1alpha1.Feature) (message string, held bool) {
 // waitPrefix begins the names of tasks that wait for none.
 const waitPrefix = "WaitForNone/"
 
-// named are the objects that a message names: "waiting for 2 pods using x: ns/a, ns/b".
+// named returns the objects that a message names: "waiting for 2 pods using x: ns/a, ns/b".
 func (r *release) named(message string) []Object {
 	words := strings.FieldsFunc(message, func(c rune) bool { return c == ' ' || c == ',' || c == ':' })
 	var named []Object
@@ -121,7 +121,7 @@ func (r *release) named(message string) []Object {
 	return named
 }
 
-// unfinished says where a feature is that did not get to Off.
+// unfinished adds a problem for a feature that did not get to Off.
 func (o *Outcome) unfinished(feature string) {
 	switch {
 	case o.Last == nil:
@@ -137,8 +137,8 @@ func (o *Outcome) unfinished(feature string) {
 	}
 }
 
-// unnamed complains of tasks that wait and were done while an object was there
-// that they wait for, and of objects that nobody was told about.
+// unnamed adds a problem for each task that waits for objects, had some, and was
+// done without naming any of them.
 func (o *Outcome) unnamed(c *Case, own *View, removed map[string]bool) {
 	for _, t := range c.Feature.OnDisable {
 		if !strings.HasPrefix(t.Name, waitPrefix) {
@@ -153,7 +153,7 @@ func (o *Outcome) unnamed(c *Case, own *View, removed map[string]bool) {
 	}
 }
 
-// ownedBy says whether an object went with an owner that was removed.
+// ownedBy returns true for an object that went with an owner that was removed.
 func ownedBy(object Object, view *View, removed map[string]bool) bool {
 	for _, reference := range object.GetOwnerReferences() {
 		for _, owner := range view.Objects {

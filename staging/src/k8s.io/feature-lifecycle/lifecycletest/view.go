@@ -65,7 +65,7 @@ func (v *View) Clients() task.Clients {
 	return task.Clients{Dynamic: viewDynamic{v}, Mapper: v.mapper, Storage: viewStorage{v}}
 }
 
-// Of are the objects of a resource.
+// Of returns the objects of a resource.
 func (v *View) Of(resource schema.GroupResource) []Object {
 	var found []Object
 	for _, object := range v.Objects {
@@ -76,7 +76,7 @@ func (v *View) Of(resource schema.GroupResource) []Object {
 	return found
 }
 
-// ByID are all objects by their IDs.
+// ByID returns all objects by their IDs.
 func (v *View) ByID() map[string]Object {
 	byID := map[string]Object{}
 	for _, object := range v.Objects {
@@ -85,13 +85,13 @@ func (v *View) ByID() map[string]Object {
 	return byID
 }
 
-// only is the view of some of the objects.
+// only returns the view of some of the objects.
 func (v *View) only(wanted func(*unstructured.Unstructured) bool) *View {
 	objects := slices.DeleteFunc(slices.Clone(v.Objects), func(o Object) bool { return !wanted(o.Unstructured) })
 	return &View{Objects: objects, mapper: v.mapper, convert: v.convert}
 }
 
-// withoutAll is the view without what cases made.
+// withoutAll returns the view without what cases made.
 func (v *View) withoutAll(cases []*Case) *View {
 	made := map[types.UID]bool{}
 	for _, c := range cases {
@@ -102,7 +102,7 @@ func (v *View) withoutAll(cases []*Case) *View {
 	return v.only(func(object *unstructured.Unstructured) bool { return !made[object.GetUID()] })
 }
 
-// with is the view and what another has beside it.
+// with returns the view and what another has beside it.
 func (v *View) with(other *View) *View {
 	objects := slices.Clone(v.Objects)
 	here := v.ByID()

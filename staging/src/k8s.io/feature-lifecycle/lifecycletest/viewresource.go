@@ -88,10 +88,10 @@ func (r viewResource) Get(ctx context.Context, name string, _ metav1.GetOptions,
 	return nil, apierrors.NewNotFound(r.resource.GroupResource(), name)
 }
 
-// Apply answers what applying an object would make of the one in the view, if that is all
-// that is asked (DryRun). A view knows no schema: fields that are applied count, and what
-// the server fills in beside them does not. Who owns fields is not known either, so nobody
-// is in the way, and no field goes because it is not applied any more.
+// Apply returns what applying an object would make of the one in the view, and supports
+// DryRun alone. A view knows no schema: fields that are applied count, and what the server
+// fills in beside them does not. The owners of fields are not known either, so there are no
+// conflicts, and no field is removed because it is no longer applied.
 func (r viewResource) Apply(ctx context.Context, name string, applied *unstructured.Unstructured, options metav1.ApplyOptions, subresources ...string) (*unstructured.Unstructured, error) {
 	if !slices.Contains(options.DryRun, metav1.DryRunAll) || len(subresources) > 0 {
 		return nil, errReadOnly
@@ -107,8 +107,8 @@ func (r viewResource) Apply(ctx context.Context, name string, applied *unstructu
 	return is, nil
 }
 
-// with is a value after another one was applied to it. Of lists it is not known how they
-// merge: one that has all that is applied stays, and any other is replaced.
+// with returns a value after another one was applied to it. How lists merge is not known:
+// one that has all that is applied stays, and any other is replaced.
 func with(is, applied any) any {
 	if has(is, applied) {
 		return is
@@ -124,7 +124,7 @@ func with(is, applied any) any {
 	return merged
 }
 
-// has is true for a value that applying another one would not change.
+// has returns true for a value that applying another one would not change.
 func has(is, applied any) bool {
 	switch wanted := applied.(type) {
 	case nil:
@@ -132,7 +132,7 @@ func has(is, applied any) bool {
 	case map[string]any:
 		fields, ok := is.(map[string]any)
 		if !ok {
-			// Nobody stores an empty map.
+			// Empty maps are not stored.
 			return is == nil && len(wanted) == 0
 		}
 		for key, value := range wanted {
@@ -152,9 +152,9 @@ func has(is, applied any) bool {
 	}
 }
 
-// hasItems is true for a list that has the items of another one, in their order. Most lists
-// of objects have keys, by which others add objects of their own in between; most others
-// belong to who applies them.
+// hasItems returns true for a list that has the items of another one, in their order. Most
+// lists of objects have keys, by which others add objects of their own in between. Most
+// other lists belong to one applier.
 func hasItems(items, applied []any) bool {
 	if len(applied) == 0 {
 		return len(items) == 0
@@ -174,7 +174,7 @@ func hasItems(items, applied []any) bool {
 	return objects || next == len(items)
 }
 
-// number is a value in the form in which numbers of manifests and of answers are equal.
+// number returns a value in the form in which numbers of manifests and of answers are equal.
 func number(value any) any {
 	if whole, ok := value.(int64); ok {
 		return float64(whole)

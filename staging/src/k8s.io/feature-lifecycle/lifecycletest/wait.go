@@ -86,7 +86,7 @@ func (k *Kit) Ask(ctx context.Context, feature string, enabled bool) error {
 	return nil
 }
 
-// features are those of the namespace, to be watched.
+// features lists and watches those of the namespace.
 func (k *Kit) features() cache.ListerWatcher {
 	client := k.Features.FeaturesV1alpha1().Features(k.Namespace)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{

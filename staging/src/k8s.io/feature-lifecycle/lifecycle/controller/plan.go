@@ -42,7 +42,7 @@ type planner struct{ *observer }
 
 // plan returns what a change of a feature would do: one of its value, or one of the
 // cluster's version, which may change the value, too. It reads only; any server can
-// answer. Of the request only the spec counts: the feature is the one given. An error
+// answer. The request's spec alone counts: the feature is the one given. An error
 // for which apierrors.IsBadRequest is true explains what is wrong with the request.
 func (o *planner) plan(ctx context.Context, feature *v1alpha1.Feature, request *v1alpha1.FeaturePlan) (*v1alpha1.FeaturePlanStatus, error) {
 	if request == nil || (request.Spec.Enabled == nil) == (request.Spec.TargetVersion == "") {

@@ -20,8 +20,8 @@ import "hash/fnv"
 
 // Of returns the server that leads a feature: the one with the highest hash of server
 // and feature (rendezvous hashing). A server that is added or removed moves only its
-// own share of the features. The order of servers does not matter. Of returns "" for no
-// servers.
+// own share of the features. The order of servers does not matter. Without servers there
+// is no leader: "".
 func Of(feature string, servers []string) string {
 	leader, highest := "", uint64(0)
 	for _, server := range servers {

@@ -30,7 +30,7 @@ import (
 	"k8s.io/feature-lifecycle/rollout"
 )
 
-// Plan is a change that is thought of: of the value, or of the cluster's version,
+// Plan is a proposed change: of the value, or of the cluster's version,
 // which may change the value, too.
 type Plan struct {
 	// Value is the value that the feature would have, nil when it is not known.
