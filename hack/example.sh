@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Deploys the example operator (examples/widget-operator of the library) onto a local
 # cluster of its own and shows its features: on, in use, a value that changes while it
-# runs, a replica that crashes, off, what somebody writes then, and gone. "make example" runs it after "make all".
+# runs, a replica that crashes, off, a color that is written then, and gone. "make example"
+# runs it after "make all".
 #
 # It prints the commands that it runs and fails when something is not as it should be.
 # What it starts it ends, whatever happens but SIGKILL; files stay in _output/example.
@@ -33,7 +34,7 @@ fail() {
 	exit 1
 }
 
-# announce prints a command as somebody would type it.
+# announce prints a command as it would be typed.
 announce() {
 	local word line='$'
 	for word; do

@@ -59,8 +59,8 @@ const (
 //
 // The error is what kept the cycle from its end; problems may explain it. Cycle
 // ends when the context does. In any case the fixture's objects are deleted then,
-// so that a cycle can be repeated; after an error the feature may still be on. Cases that take their cycles at the same time
-// must not share resources.
+// so that a cycle can be repeated; after an error the feature may still be on. Cases
+// that take their cycles at the same time must not share resources.
 func (k *Kit) Cycle(ctx context.Context, c *Case, set func(ctx context.Context, enabled bool) error, resources ...schema.GroupVersionResource) (problems []string, err error) {
 	// Whatever is there before proves nothing of the fixture.
 	strangers, err := k.alreadyThere(ctx, c, resources)
