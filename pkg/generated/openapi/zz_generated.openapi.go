@@ -2630,7 +2630,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureCleanup(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeatureCleanup is posted to the clean subresource of a Feature that is Off but not Clean. It starts the removal of what the feature left behind, as a transition like any other.",
+				Description: "FeatureCleanup is posted to the cleanup subresource of a Feature that is Off but not Clean. It starts the removal of what the feature left behind, as a transition like any other.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2832,7 +2832,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlan(ref common.Refe
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the change that is thought of.",
+							Description: "spec is the proposed change.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.FeaturePlanSpec{}.OpenAPIModelName()),
 						},
@@ -2857,19 +2857,19 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanSpec(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeaturePlanSpec is the change that is thought of; exactly one field is set.",
+				Description: "FeaturePlanSpec is the proposed change; exactly one field is set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"enabled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enabled is the wanted value.",
+							Description: "enabled is the proposed value.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"targetVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetVersion is the wanted minor version, for example 1.37.",
+							Description: "targetVersion is the proposed minor version, for example 1.37.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2913,7 +2913,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "uses are those who use another value than the feature would have. It is empty when a move to another version leaves the value alone.",
+							Description: "uses count the instances with another value than the feature would have. It is empty when a move to another version leaves the value alone.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2952,7 +2952,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "blockers say what would hold the transition until somebody acts.",
+							Description: "blockers describe what would block the transition until a person acts.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2967,7 +2967,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 					},
 					"configured": {
 						SchemaProps: spec.SchemaProps{
-							Description: "configured is the value that the feature would have and what would decide it. It is unset when that cannot be told (unknown).",
+							Description: "configured is the value that the feature would have and what would decide it. It is unset when that cannot be determined (unknown).",
 							Ref:         ref(v1alpha1.FeatureConfiguration{}.OpenAPIModelName()),
 						},
 					},
@@ -3193,7 +3193,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref commo
 					},
 					"process": {
 						SchemaProps: spec.SchemaProps{
-							Description: "process is a random name of the process that wrote the report last. Two processes of one instance live for a while when one is replaced: the one that ends must not take the other's report away. And one that takes over from another, which has not said that it ends, shows that that has crashed.",
+							Description: "process is a random name of the process that wrote the report last. Two processes of one instance live for a while when one is replaced: the one that ends must not delete the other's report. A process that takes over from one that did not announce its end shows that the other one crashed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3258,7 +3258,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeatureRolloutStatus is what became of a canary.",
+				Description: "FeatureRolloutStatus is the observed state of a canary.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"value": {
@@ -3271,26 +3271,26 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 					},
 					"observed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observed is the spec.rollout that this is about. Once it is another one the canary begins anew, and one that was halted is resumed.",
+							Description: "observed is the spec.rollout that this status belongs to. When spec.rollout changes, the canary restarts, and a halted one is resumed.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.FeatureRollout{}.OpenAPIModelName()),
 						},
 					},
 					"startTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startTime is when the canary began, was changed or was resumed. Instances that were gone before do not count against it.",
+							Description: "startTime is when the canary began, was changed or was resumed. Instances that had failed before do not count against it.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"unhealthySince": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unhealthySince is since when more of the canary's instances are gone than may be, unset while that is not so. The canary is halted if it stays so for a moment: after an outage of everything, processes come back one by one.",
+							Description: "unhealthySince is the time since which more of the canary's instances have failed than are allowed to. It is unset otherwise. The canary is halted if this lasts for a moment: after an outage of everything, processes come back one by one.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"halted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "halted is true when the canary was halted: nobody takes its value, and who had taken it goes back. It stays so until spec.rollout is changed or value is no longer requested.",
+							Description: "halted is true when the canary was halted: no instance takes its value, and those that had taken it return to the other one. It stays true until spec.rollout is changed or value is no longer requested.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3315,7 +3315,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "gone names the instances that the canary was halted for, as <component>/<name>, at most 20.",
+							Description: "failedInstances names the instances that the canary was halted for, as <component>/<name>, at most 20.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3389,7 +3389,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 					},
 					"default": {
 						SchemaProps: spec.SchemaProps{
-							Description: "default is the gate's value when nobody sets it.",
+							Description: "default is the gate's value when it is not set.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3409,7 +3409,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 					},
 					"control": {
 						SchemaProps: spec.SchemaProps{
-							Description: "control is who decides the value that a binary uses.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
+							Description: "control names what decides the value that a binary uses.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Central", "Dynamic", "Local"},
@@ -3473,7 +3473,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "uses says who found which value, aggregated by component, version and value. It is cleared when a transition begins.",
+							Description: "uses counts the instances that found each value, by component, version and value. It is cleared when a transition begins.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3574,7 +3574,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref common.Refe
 					},
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is how many objects the task has to look after, as far as known.",
+							Description: "total is how many objects the task has to process, as far as known.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3594,7 +3594,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref common.Refe
 					},
 					"checkpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "checkpoint is where the task goes on after a crash, in a form that only the task understands.",
+							Description: "checkpoint is where the task resumes after a crash, in a form that only the task understands.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3631,7 +3631,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref commo
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why the transition began: Configuration, Clean or Version.\n\nPossible enum values:\n - `\"Clean\"` means that somebody asked for leftovers to be removed through the clean subresource.\n - `\"Configuration\"` means that the configured value and the state differed.\n - `\"Version\"` means that the cluster's version and the stored version differed.",
+							Description: "reason is why the transition began: Configuration, Clean or Version.\n\nPossible enum values:\n - `\"Clean\"` means that the removal of leftovers was requested through the cleanup subresource.\n - `\"Configuration\"` means that the configured value and the state differed.\n - `\"Version\"` means that the cluster's version and the stored version differed.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3662,7 +3662,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref commo
 					},
 					"interrupted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "interrupted is true when a live apiserver had another version than toVersion after tasks of a version transition had begun, or one whose form its tasks do not deal with: it may have stored what they are there to change. The transition begins anew once all apiservers have the same version again.",
+							Description: "interrupted is true when a live apiserver had another version than toVersion after tasks of a version transition had begun, or one whose form its tasks do not deal with. That server may have stored what the tasks are there to change. The transition restarts once all apiservers have the same version again.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3812,7 +3812,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "leftovers are the objects that the task would look after, per resource.",
+							Description: "leftovers are the objects that the task would process, per resource.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3826,7 +3826,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref common.Refe
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is the state in which the task would run: TurningOn, TurningOff, Upgrading or Downgrading. It is unset for tasks that would not run because the feature has the wanted value: what they find is left over.\n\nPossible enum values:\n - `\"Downgrading\"` means that what is stored for the feature is being moved to the form of a lower minor version.\n - `\"Off\"` means that every user has the feature off and every task of turning it off is done.\n - `\"On\"` means that every user has the feature on and every task of turning it on is done.\n - `\"TurningOff\"` means that tasks are left before the feature is Off.\n - `\"TurningOn\"` means that tasks are left before the feature is On.\n - `\"Upgrading\"` means that what is stored for the feature is being moved to the form of a higher minor version.",
+							Description: "state is the state in which the task would run: TurningOn, TurningOff, Upgrading or Downgrading. It is unset for tasks that would not run because the feature has the proposed value: what they find is left over.\n\nPossible enum values:\n - `\"Downgrading\"` means that what is stored for the feature is being moved to the form of a lower minor version.\n - `\"Off\"` means that every user has the feature off and every task of turning it off is done.\n - `\"On\"` means that every user has the feature on and every task of turning it on is done.\n - `\"TurningOff\"` means that tasks are left before the feature is Off.\n - `\"TurningOn\"` means that tasks are left before the feature is On.\n - `\"Upgrading\"` means that what is stored for the feature is being moved to the form of a higher minor version.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Downgrading", "Off", "On", "TurningOff", "TurningOn", "Upgrading"},
@@ -3887,7 +3887,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 					},
 					"queried": {
 						SchemaProps: spec.SchemaProps{
-							Description: "asked is true once the process's code asked for the value. Only then it is a user of the feature.",
+							Description: "queried is true once the process's code queried the value. Only then it is a user of the feature.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3909,7 +3909,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 					},
 					"default": {
 						SchemaProps: spec.SchemaProps{
-							Description: "default is the gate's value at the emulation version when nobody sets it.",
+							Description: "default is the gate's value at the emulation version when it is not set.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3923,7 +3923,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 					},
 					"control": {
 						SchemaProps: spec.SchemaProps{
-							Description: "control is who the server lets decide the value. Only servers say it, and they must agree. Empty means Local.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
+							Description: "control names what the server lets decide the value. Only servers report it, and they must agree. Empty means Local.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Central", "Dynamic", "Local"},

@@ -50,8 +50,8 @@ type FeatureReportSpecApplyConfiguration struct {
 	Username *string `json:"username,omitempty"`
 	// process is a random name of the process that wrote the report last. Two
 	// processes of one instance live for a while when one is replaced: the one
-	// that ends must not take the other's report away. And one that takes over
-	// from another, which has not said that it ends, shows that that has crashed.
+	// that ends must not delete the other's report. A process that takes over
+	// from one that did not announce its end shows that the other one crashed.
 	Process *string `json:"process,omitempty"`
 }
 

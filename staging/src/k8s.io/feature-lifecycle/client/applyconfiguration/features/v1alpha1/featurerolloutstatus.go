@@ -25,30 +25,31 @@ import (
 // FeatureRolloutStatusApplyConfiguration represents a declarative configuration of the FeatureRolloutStatus type for use
 // with apply.
 //
-// FeatureRolloutStatus is what became of a canary.
+// FeatureRolloutStatus is the observed state of a canary.
 type FeatureRolloutStatusApplyConfiguration struct {
 	// value is the value that the canary gives to its instances; all others have
 	// the opposite.
 	Value *bool `json:"value,omitempty"`
-	// observed is the spec.rollout that this is about. Once it is another one the
-	// canary begins anew, and one that was halted is resumed.
+	// observed is the spec.rollout that this status belongs to. When spec.rollout
+	// changes, the canary restarts, and a halted one is resumed.
 	Observed *FeatureRolloutApplyConfiguration `json:"observed,omitempty"`
 	// startTime is when the canary began, was changed or was resumed. Instances
-	// that were gone before do not count against it.
+	// that had failed before do not count against it.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
-	// unhealthySince is since when more of the canary's instances are gone than may
-	// be, unset while that is not so. The canary is halted if it stays so for a
-	// moment: after an outage of everything, processes come back one by one.
+	// unhealthySince is the time since which more of the canary's instances have
+	// failed than are allowed to. It is unset otherwise. The canary is halted if
+	// this lasts for a moment: after an outage of everything, processes come back
+	// one by one.
 	UnhealthySince *v1.MicroTime `json:"unhealthySince,omitempty"`
-	// halted is true when the canary was halted: nobody takes its value, and who
-	// had taken it goes back. It stays so until spec.rollout is changed or value
-	// is no longer requested.
+	// halted is true when the canary was halted: no instance takes its value, and
+	// those that had taken it return to the other one. It stays true until
+	// spec.rollout is changed or value is no longer requested.
 	Halted *bool `json:"halted,omitempty"`
 	// haltTime is when the canary was halted.
 	HaltTime *v1.Time `json:"haltTime,omitempty"`
 	// message says why the canary was halted or is suspected.
 	Message *string `json:"message,omitempty"`
-	// gone names the instances that the canary was halted for, as
+	// failedInstances names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
 	FailedInstances []string `json:"failedInstances,omitempty"`
 }

@@ -31,14 +31,14 @@ import (
 type FeatureStatusApplyConfiguration struct {
 	// stage is the gate's maturity at the effective version.
 	Stage *featuresv1alpha1.FeatureStage `json:"stage,omitempty"`
-	// default is the gate's value when nobody sets it.
+	// default is the gate's value when it is not set.
 	Default *bool `json:"default,omitempty"`
 	// lockedToDefault is true when the gate refuses any other value.
 	LockedToDefault *bool `json:"lockedToDefault,omitempty"`
 	// configured is the value that all live apiservers agree on. It keeps the
 	// last agreed value while they do not (condition Consistent).
 	Configured *FeatureConfigurationApplyConfiguration `json:"configured,omitempty"`
-	// control is who decides the value that a binary uses.
+	// control names what decides the value that a binary uses.
 	Control *featuresv1alpha1.FeatureControl `json:"control,omitempty"`
 	// state is what the cluster really is. It becomes On or Off only after the
 	// last task of a transition is done.
@@ -53,7 +53,7 @@ type FeatureStatusApplyConfiguration struct {
 	// tasks is what is left of the transition, in order; the first is being
 	// worked on. A finished task is removed.
 	Tasks []FeatureTaskApplyConfiguration `json:"tasks,omitempty"`
-	// uses says who found which value, aggregated by component, version and
+	// uses counts the instances that found each value, by component, version and
 	// value. It is cleared when a transition begins.
 	Uses []FeatureUseApplyConfiguration `json:"uses,omitempty"`
 	// conditions: Consistent, UsesMatch, Clean, Progressing, UpgradeSafe,

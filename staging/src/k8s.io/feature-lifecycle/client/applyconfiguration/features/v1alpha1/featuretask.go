@@ -34,13 +34,13 @@ type FeatureTaskApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// done is how many objects are finished.
 	Done *int64 `json:"done,omitempty"`
-	// total is how many objects the task has to look after, as far as known.
+	// total is how many objects the task has to process, as far as known.
 	Total *int64 `json:"total,omitempty"`
 	// attempts is how often the task was tried and did not finish.
 	Attempts *int32 `json:"attempts,omitempty"`
 	// lastAttemptTime is when the last attempt began.
 	LastAttemptTime *v1.MicroTime `json:"lastAttemptTime,omitempty"`
-	// checkpoint is where the task goes on after a crash, in a form that only
+	// checkpoint is where the task resumes after a crash, in a form that only
 	// the task understands.
 	Checkpoint *string `json:"checkpoint,omitempty"`
 }

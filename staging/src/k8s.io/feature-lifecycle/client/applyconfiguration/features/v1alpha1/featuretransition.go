@@ -45,8 +45,8 @@ type FeatureTransitionApplyConfiguration struct {
 	FromState *featuresv1alpha1.FeatureState `json:"fromState,omitempty"`
 	// interrupted is true when a live apiserver had another version than
 	// toVersion after tasks of a version transition had begun, or one whose form
-	// its tasks do not deal with: it may have stored what they are there to
-	// change. The transition begins anew once all apiservers have the same
+	// its tasks do not deal with. That server may have stored what the tasks are
+	// there to change. The transition restarts once all apiservers have the same
 	// version again.
 	Interrupted *bool `json:"interrupted,omitempty"`
 }

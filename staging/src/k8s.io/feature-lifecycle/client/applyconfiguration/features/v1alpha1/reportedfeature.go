@@ -31,7 +31,7 @@ type ReportedFeatureApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// enabled is the value found.
 	Enabled *bool `json:"enabled,omitempty"`
-	// asked is true once the process's code asked for the value. Only then it
+	// queried is true once the process's code queried the value. Only then it
 	// is a user of the feature.
 	Queried *bool `json:"queried,omitempty"`
 	// explicit is true when the value was set on the command line or in a
@@ -39,13 +39,13 @@ type ReportedFeatureApplyConfiguration struct {
 	Explicit *bool `json:"explicit,omitempty"`
 	// stage is the gate's maturity at the emulation version.
 	Stage *featuresv1alpha1.FeatureStage `json:"stage,omitempty"`
-	// default is the gate's value at the emulation version when nobody sets
-	// it.
+	// default is the gate's value at the emulation version when it is not
+	// set.
 	Default *bool `json:"default,omitempty"`
 	// lockedToDefault is true when the gate refuses any other value.
 	LockedToDefault *bool `json:"lockedToDefault,omitempty"`
-	// control is who the server lets decide the value. Only servers say it, and
-	// they must agree. Empty means Local.
+	// control names what the server lets decide the value. Only servers report
+	// it, and they must agree. Empty means Local.
 	Control *featuresv1alpha1.FeatureControl `json:"control,omitempty"`
 	// overridden is true when the value was taken from the API and the process
 	// would use the other one by itself.
