@@ -30,6 +30,9 @@ import (
 var dictionFolders = []string{
 	"build",
 	"cmd",
+	"docs/contributors",
+	"docs/keps",
+	"findings",
 	"hack",
 	"pkg",
 	"staging/src/k8s.io/feature-lifecycle/agent",
