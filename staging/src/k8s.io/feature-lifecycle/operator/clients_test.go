@@ -28,9 +28,9 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
-// TestWhoClearsAFieldReadsNoWholeObjectsBack: answers to patches are metadata alone, as
+// TestClearingAFieldReadsNoWholeObjectsBack: answers to patches are metadata alone, as
 // in kube-apiserver, and the client has no limit of its own.
-func TestWhoClearsAFieldReadsNoWholeObjectsBack(t *testing.T) {
+func TestClearingAFieldReadsNoWholeObjectsBack(t *testing.T) {
 	var patched []string
 	object := map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",

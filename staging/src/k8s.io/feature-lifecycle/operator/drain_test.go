@@ -30,7 +30,7 @@ import (
 )
 
 // TestAReplicaThatDrains: Start of the replica that looks after the feature has returned,
-// and its own work goes on, so nobody calls Close. The other replica takes the feature to
+// and its own work continues, so Close is not called. The other replica takes the feature to
 // the value that is asked for, and both follow it.
 func TestAReplicaThatDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

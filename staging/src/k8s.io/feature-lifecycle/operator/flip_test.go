@@ -41,8 +41,8 @@ import (
 )
 
 // keepSpec makes a fake server do what a real one does with a Feature whose status
-// is written: take nothing but the status. Who saw a report of a replica before the
-// change of the value that the replica reports would take that change back.
+// is written: take nothing but the status. A client that saw a report of a replica before
+// the change of the value that the replica reports would take that change back.
 func keepSpec(server *fake.Clientset) {
 	server.PrependReactor("update", "features", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if action.GetSubresource() != "status" {

@@ -141,7 +141,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"declared twice":                 {change: func(c *Config) { c.Features = append(c.Features, c.Features[0]) }, want: []string{"declared twice"}},
 		"dynamic against its author":     {change: func(c *Config) { c.Features[0].Control = lifecycle.Local }, want: []string{"--dynamic-features", "not declared as one whose value may come from elsewhere"}},
 		"no settle period of its own":    {change: func(c *Config) { c.Settings = Settings{Grace: time.Minute} }},
-		"nobody waits for who is gone":   {change: func(c *Config) { c.Settings = Settings{Grace: None, KeepUnknownMinors: None} }},
+		"no wait for lost processes":     {change: func(c *Config) { c.Settings = Settings{Grace: None, KeepUnknownMinors: None} }},
 		"negative periods": {change: func(c *Config) {
 			c.Settings = Settings{Grace: -time.Minute, Settle: -time.Second, MinBackoff: None, KeepUnknownMinors: -2}
 		}, want: []string{"Settings.Grace is -1m0s and has to be 0 or longer; leave it out for the default", "Settings.Settle is -1s and has to be longer than 0", "Settings.MinBackoff is -1ns", "Settings.KeepUnknownMinors is -2 and has to be 0 or more minor versions"}},
@@ -402,8 +402,9 @@ func TestWhatAReplicaMakesBelongsToItsServiceAccount(t *testing.T) {
 	})
 }
 
-// TestWhoIsNoServiceAccountCannotOwn: nobody reports, and the error says what to do.
-func TestWhoIsNoServiceAccountCannotOwn(t *testing.T) {
+// TestOnlyServiceAccountsOfTheNamespaceOwn: others do not report, and the error says
+// what to do.
+func TestOnlyServiceAccountsOfTheNamespaceOwn(t *testing.T) {
 	for _, user := range []string{"system:admin", "system:serviceaccount:others:operator", "system:serviceaccount:widgets:"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t)
@@ -424,8 +425,8 @@ func TestWhoIsNoServiceAccountCannotOwn(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotSayWhoOneIs is asked again, nobody reports meanwhile, and a
-// replica that is told to end does so.
+// TestAServerThatDoesNotSayWhoOneIs is asked again, no report is written meanwhile, and
+// a replica that is told to end does so.
 func TestAServerThatDoesNotSayWhoOneIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -449,7 +450,7 @@ func TestAServerThatDoesNotSayWhoOneIs(t *testing.T) {
 	})
 }
 
-// TestWithoutTheAPI an operator has its own values, and nobody looks after features.
+// TestWithoutTheAPI an operator has its own values, and features are not reconciled.
 func TestWithoutTheAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -460,7 +461,7 @@ func TestWithoutTheAPI(t *testing.T) {
 		s.features.PrependReactor("*", "*", missing)
 		config := valid(t)
 		config.Control = control.Options{}
-		// Nobody asks who owns what, and it may be run by anybody.
+		// The owner of what it makes is not queried, and any user may run it.
 		config.OwnedByServiceAccount = true
 		if err := config.Gate.Set("Colors=true"); err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 			}
 			used[any] = true
 			if !allowed[any] {
-				return true, nil, apierrors.NewForbidden(v1alpha1.Resource("featurereports"), name, errors.New("somebody else wrote it"))
+				return true, nil, apierrors.NewForbidden(v1alpha1.Resource("featurereports"), name, errors.New("another client wrote it"))
 			}
 			return false, nil, nil
 		})

@@ -141,7 +141,7 @@ func TestAttemptResumesFromCheckpointOfOtherServer(t *testing.T) {
 	}, s.declare())
 }
 
-// TestAnAttemptHasADeadline, and the next one goes on.
+// TestAnAttemptHasADeadline, and the next one continues.
 func TestAnAttemptHasADeadline(t *testing.T) {
 	s := &scripted{deadline: time.Minute, run: func(ctx context.Context, n int, _ task.Attempt) error {
 		if n > 2 {
@@ -197,7 +197,7 @@ func TestDeletedNodeRemovedAtOnce(t *testing.T) {
 	})
 }
 
-// TestLateUserReported: it comes back with the old value once nobody waits for it
+// TestLateUserReported: it comes back with the old value once nothing waits for it
 // any more.
 func TestLateUserReported(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -247,7 +247,7 @@ func TestADeletedFeatureStopsItsAttempt(t *testing.T) {
 				return false
 			}
 		})
-		// It is announced anew, as a cluster that was adopted.
+		// It is announced again, as a cluster that was adopted.
 		w.until(time.Minute, "adopted", func() bool { return w.state("A") == v1alpha1.StateOff })
 	}, s.declare())
 }

@@ -128,8 +128,8 @@ func (w *trial) halts(gone ...string) {
 	}
 }
 
-// goesOn lets time go by, in which the canary is not halted.
-func (w *trial) goesOn(d time.Duration) {
+// continuesFor lets time go by, in which the canary is not halted.
+func (w *trial) continuesFor(d time.Duration) {
 	w.t.Helper()
 	w.pass(d)
 	if current := w.canary(); current.Halted {
@@ -142,7 +142,7 @@ func (w *trial) goesOn(d time.Duration) {
 func TestFailedNodesHaltCanary(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		w.node(w.in[0], corev1.ConditionFalse)
-		w.goesOn(2 * time.Minute)
+		w.continuesFor(2 * time.Minute)
 		w.node(w.in[1], corev1.ConditionUnknown)
 		w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
 		since := *w.canary().HaltTime
@@ -157,7 +157,7 @@ func TestFailedNodesHaltCanary(t *testing.T) {
 		}
 		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Rollout.Attempt++ })
 		w.until(time.Minute, "the canary is resumed", func() bool { return !w.canary().Halted })
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 		w.node(w.in[2], corev1.ConditionFalse)
 		w.node(w.in[3], corev1.ConditionFalse)
 		w.halts("kubelet/"+w.in[2], "kubelet/"+w.in[3])
@@ -174,7 +174,7 @@ func TestReplacedMachinesAddUp(t *testing.T) {
 			w.pass(time.Second)
 			w.removeReport("kubelet." + name)
 			if i == 0 {
-				w.goesOn(time.Hour)
+				w.continuesFor(time.Hour)
 			}
 		}
 		w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
@@ -189,7 +189,7 @@ func TestDrainedNodesDoNotHaltCanary(t *testing.T) {
 			w.pass(time.Second)
 			w.removeReport("kubelet." + name)
 		}
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 	})
 }
 
@@ -201,17 +201,17 @@ func TestGeneralOutageDoesNotHaltCanary(t *testing.T) {
 			w.node(name, corev1.ConditionUnknown)
 			w.pass(time.Second)
 		}
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 		slices.Reverse(all)
 		for _, name := range all {
 			w.node(name, corev1.ConditionTrue)
 			w.pass(time.Second)
 		}
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 	})
 }
 
-// TestInstanceLostBeforeServerStartNotCounted: it saw nobody die.
+// TestInstanceLostBeforeServerStartNotCounted: the server saw no death.
 func TestInstanceLostBeforeServerStartNotCounted(t *testing.T) {
 	inTrial(t, func(w *trial) {
 		for _, id := range []string{"a", "b"} {
@@ -220,7 +220,7 @@ func TestInstanceLostBeforeServerStartNotCounted(t *testing.T) {
 		w.node(w.in[0], corev1.ConditionUnknown)
 		w.node(w.in[1], corev1.ConditionUnknown)
 		w.serve("a")
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 	})
 }
 
@@ -235,10 +235,10 @@ func TestCrashLoopHaltsCanary(t *testing.T) {
 			}
 			w.pass(time.Minute)
 		}
-		w.goesOn(time.Minute)
+		w.continuesFor(time.Minute)
 		for i := range 3 {
 			if i > 0 {
-				w.goesOn(time.Minute)
+				w.continuesFor(time.Minute)
 			}
 			w.process(kubelet, w.in[0], true)
 			w.process(kubelet, w.in[1], true)
@@ -266,7 +266,7 @@ func TestFailedLeaseHolderHaltsCanary(t *testing.T) {
 				}
 				w.pass(time.Second)
 				w.removeReport("scheduler." + w.in[0])
-				w.goesOn(10 * time.Minute)
+				w.continuesFor(10 * time.Minute)
 			})
 		})
 	}
@@ -307,7 +307,7 @@ func TestProcessesWithoutQueryNotInCanary(t *testing.T) {
 		for _, name := range w.in {
 			w.node(name, corev1.ConditionUnknown)
 		}
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 	})
 }
 
@@ -370,7 +370,7 @@ func TestFailureBeforeResumeDoesNotHaltCanary(t *testing.T) {
 		// died since.
 		w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1], "kubelet/"+w.in[2], "kubelet/"+w.in[3])
 		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Rollout.Attempt++ })
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 	})
 	inTrial(t, func(w *trial) {
 		w.change(func(spec *v1alpha1.FeatureSpec) { spec.Rollout.Attempt++ })
@@ -378,7 +378,7 @@ func TestFailureBeforeResumeDoesNotHaltCanary(t *testing.T) {
 		for _, name := range w.in {
 			w.node(name, corev1.ConditionUnknown)
 		}
-		w.goesOn(10 * time.Minute)
+		w.continuesFor(10 * time.Minute)
 	})
 }
 
@@ -441,10 +441,10 @@ func TestNotReturnedKubeletsHaltCanary(t *testing.T) {
 				}
 				tc.change(w)
 				if !tc.halts {
-					w.goesOn(20 * time.Minute)
+					w.continuesFor(20 * time.Minute)
 					return
 				}
-				w.goesOn(4 * time.Minute)
+				w.continuesFor(4 * time.Minute)
 				w.halts("kubelet/"+w.in[0], "kubelet/"+w.in[1])
 			})
 		})

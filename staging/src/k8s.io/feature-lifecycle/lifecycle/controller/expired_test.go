@@ -169,7 +169,7 @@ func TestUnwatchedLeaseRead(t *testing.T) {
 }
 
 // TestRefusedDeletionBacksOff: the report of a process that ended was
-// written by somebody else, and the server flow may not delete it until an administrator
+// written by another client, and the server flow may not delete it until an administrator
 // permits that.
 func TestRefusedDeletionBacksOff(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)

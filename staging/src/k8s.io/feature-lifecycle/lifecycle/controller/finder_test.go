@@ -137,7 +137,7 @@ func TestFirstRoundGathersFeaturesOfStart(t *testing.T) {
 		if took := time.Since(start); took < mostGathered || took > mostGathered+firstLull {
 			t.Errorf("while more come, the first was looked at after %s, want %s", took, mostGathered)
 		}
-		// A server that ends waits for nobody.
+		// A server that ends does not wait.
 		f = newFinder(task.Clients{}, nil, clock.RealClock{}, func(string, time.Duration) {})
 		f.refresh(ctx, feature(0, &begun))
 		cancel()
@@ -148,7 +148,7 @@ func TestFirstRoundGathersFeaturesOfStart(t *testing.T) {
 	})
 }
 
-// TestFinderNotCalledConcurrently: nobody wants the first answer any more.
+// TestFinderNotCalledConcurrently: the first answer is no longer wanted.
 func TestFinderNotCalledConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFinder(task.Clients{}, nil, clock.RealClock{}, func(string, time.Duration) {})

@@ -229,8 +229,8 @@ func TestS4ServingServerHoldsTransitions(t *testing.T) {
 	})
 }
 
-// TestS4ServerWithDeletedReportHoldsTransitions: in the middle of a rollout somebody
-// deletes the report of the server that has the old value. It lives, and does what its
+// TestS4ServerWithDeletedReportHoldsTransitions: in the middle of a rollout the
+// report of the server that has the old value is deleted. The server lives, and does what its
 // value says, whatever the others agree on.
 func TestS4ServerWithDeletedReportHoldsTransitions(t *testing.T) {
 	for name, unidentified := range map[string]bool{"it has an identity": false, "it has the Lease of its report alone": true} {
@@ -444,7 +444,7 @@ func TestLeftoversSearchedAfterDisagreement(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestReportsDeleted: when nobody else does it.
+// TestReportsDeleted: when no other client does it.
 func TestReportsDeleted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", false))
@@ -463,8 +463,8 @@ func TestReportsDeleted(t *testing.T) {
 	})
 }
 
-// TestServerWithoutReportNamed: it is live and nobody knows what it
-// configures.
+// TestServerWithoutReportNamed: it is live, and what it configures
+// is unknown.
 func TestServerWithoutReportNamed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", false))
@@ -540,7 +540,7 @@ func TestDisagreementStopsARunningTask(t *testing.T) {
 	}, l.declare("A"))
 }
 
-// TestBlockedTaskWritesOnceInTenMinutes and goes on when it can.
+// TestBlockedTaskWritesOnceInTenMinutes and continues when it can.
 func TestBlockedTaskWritesOnceInTenMinutes(t *testing.T) {
 	l := newLeftovers()
 	l.refuse["ClearA"] = &task.BlockedError{Message: "one widget refuses"}
@@ -594,7 +594,7 @@ func TestLeftoversAreCountedAndCleanedOnRequest(t *testing.T) {
 		if _, err := s1.controller.Clean(t.Context(), w.stored("A")); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "nothing is left") {
 			t.Errorf("cleaning what is clean: %v", err)
 		}
-		// Somebody writes the field although the gate is off, and knows it before it is found.
+		// A client writes the field although the gate is off, and knows it before it is found.
 		l.mu.Lock()
 		l.left["ClearB"] = 1
 		l.mu.Unlock()

@@ -45,7 +45,7 @@ func TestAFlowEndsBeforeItsProcess(t *testing.T) {
 		defer renew()
 		says := map[string]string{v1alpha1.AnnotationControllerStopped: "true"}
 
-		// Of these some are first's, as long as that runs a flow.
+		// Some of these are first's, as long as that runs a flow.
 		w.leased = true
 		w.annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 		var gone []string

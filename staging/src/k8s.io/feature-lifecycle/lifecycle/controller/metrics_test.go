@@ -305,7 +305,7 @@ func TestAFlowThatIsStartedAgainIsShown(t *testing.T) {
 					t.Errorf("%s is missing in:\n%s", line, strings.Join(got, "\n"))
 				}
 			}
-			// What nobody looks at any more is not left to the next queue.
+			// What is no longer reconciled is not left to the next queue.
 			s1.controller.queue.Add("A")
 			s1.cancel()
 			<-s1.done

@@ -199,7 +199,7 @@ func TestACrashAtAnyWriteLosesNoStep(t *testing.T) {
 				w.mu.Lock()
 				crashed = leading.crashed
 				w.mu.Unlock()
-				// A task may run again, since nobody knows how it ended.
+				// A task may run again, since how it ended is unknown.
 				ran := slices.Compact(l.did())
 				if diff := cmp.Diff([]string{"ClearA", "ClearB"}, ran); diff != "" {
 					t.Errorf("%s: after %s unexpected tasks (-want +got):\n%s", name, took, diff)

@@ -68,7 +68,7 @@ func (c *cluster) admit(r *replica, before, after *v1alpha1.Feature) {
 	case begins:
 		c.checkBegins(r, name, b, a)
 	case b.Transition != nil:
-		c.checkGoesOn(r, name, b, a)
+		c.checkContinues(r, name, b, a)
 	case b.State != a.State && b.State != "":
 		c.violate("S1: %s changes from %s to %s without a transition", name, b.State, a.State)
 	}
@@ -168,8 +168,8 @@ func (c *cluster) checkTrueAgreement(name string, old time.Duration) {
 	}
 }
 
-// checkGoesOn holds S1 to S3 within a transition.
-func (c *cluster) checkGoesOn(r *replica, name string, b, a v1alpha1.FeatureStatus) {
+// checkContinues holds S1 to S3 within a transition.
+func (c *cluster) checkContinues(r *replica, name string, b, a v1alpha1.FeatureStatus) {
 	was, is := taskNames(b), taskNames(a)
 	if attempts(a) > attempts(b) && slices.Equal(was, is) {
 		c.checkAgreement(r, name)
@@ -277,8 +277,8 @@ func (c *cluster) checkBegun(j *job) {
 	}
 }
 
-// checkStopped holds that no attempt goes on of which a server knows, having looked
-// at a feature, that it must not.
+// checkStopped holds that a server that has looked at a feature runs no attempt of it that,
+// by what the server knows, must not run.
 func (c *cluster) checkStopped(r *replica, name string) {
 	for _, j := range c.jobs {
 		if j.server != r || j.life != r.life || j.feature != name || j.ended || j.ctx.Err() != nil {

@@ -194,7 +194,7 @@ func (c *cluster) renew(p *process) {
 	}
 }
 
-// replica is one server. What a crash takes away is made anew in each of its
+// replica is one server. What a crash takes away is recreated in each of its
 // lives.
 type replica struct {
 	process

@@ -46,7 +46,7 @@ type job struct {
 	waits, ended bool
 	// canceled is when it was first seen to be canceled; never before that.
 	canceled time.Duration
-	// next is when it goes on once faults have ended.
+	// next is when it continues once faults have ended.
 	next time.Duration
 }
 

@@ -154,8 +154,8 @@ func (c *cluster) begin(s schedule) {
 	}
 	c.pass(5 * time.Second)
 	if !s.Begin[0] {
-		// An adopted feature that is off may have leftovers: nobody asked to
-		// remove them.
+		// An adopted feature that is off may have leftovers: no request asked
+		// to remove them.
 		clear(c.left)
 	}
 }

@@ -168,8 +168,8 @@ func TestPlanNamesStartupBlockers(t *testing.T) {
 	}
 }
 
-// TestPlansForVersions: what decides the value there, what holds, and what nobody
-// can know.
+// TestPlansForVersions: what decides the value there, what holds, and what
+// cannot be known.
 func TestPlansForVersions(t *testing.T) {
 	on := func(name string, explicit bool) v1alpha1.ReportedFeature {
 		return v1alpha1.ReportedFeature{Name: name, Enabled: true, Default: true, Explicit: explicit, Stage: v1alpha1.StageBeta}
@@ -226,7 +226,7 @@ func TestPlansForVersions(t *testing.T) {
 	}
 }
 
-// TestARequestThatWaitsCounts: nobody has answered it yet, and it is in effect
+// TestARequestThatWaitsCounts: it has no answer yet, and it is in effect
 // right after the move that it waits for, or the pause.
 func TestARequestThatWaitsCounts(t *testing.T) {
 	l := newLeftovers()

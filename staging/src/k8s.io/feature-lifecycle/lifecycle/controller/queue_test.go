@@ -150,7 +150,7 @@ func TestExpectedUsersFoldedFromFirst(t *testing.T) {
 	if got := b.least("A"); got != longestBatch {
 		t.Errorf("reports that come already are folded for %s now", got)
 	}
-	// None reports before it is his turn. Who was to be the first may have gone.
+	// No process reports before its turn. The one that was to be the first may have gone.
 	b = newBatches()
 	b.expect("A", 10_000, start)
 	b.add("A", start)
@@ -230,7 +230,7 @@ func TestWhenReportsHaveBecomeQuiet(t *testing.T) {
 	check("B is quiet, too, and A has another report", quietAfter, "B")
 }
 
-// TestTheLastOfManyReportsIsCountedSoon: nobody knows which one is the last.
+// TestTheLastOfManyReportsIsCountedSoon: which one is the last is unknown.
 func TestTheLastOfManyReportsIsCountedSoon(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", false))
@@ -296,7 +296,7 @@ func TestUrgentFeaturesReconciledDuringManyReports(t *testing.T) {
 			happens(c)
 		}
 	}
-	// Nothing is under way, and nobody reports it.
+	// Nothing is under way, and no process reports it.
 	resting := func(change func(*v1alpha1.Feature)) func(*Controller) {
 		return func(c *Controller) {
 			delete(c.queue.batches.of, "A")

@@ -25,8 +25,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestPlanNamesUnknownUsers: right after the start of a process nobody knows whether it
-// uses the feature. What a server configures is known at once.
+// TestPlanNamesUnknownUsers: right after the start of a process it is unknown whether
+// it uses the feature. What a server configures is known at once.
 func TestPlanNamesUnknownUsers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("server", "s1", gate("A", true))

@@ -59,7 +59,7 @@ func (w *world) rests(name, version string) bool {
 
 // TestACrashAtAnyWriteOfAVersionTransition (S3) loses no task, up and down: the
 // server that leads crashes at each of its writes in turn, before or after it
-// arrived, and the other one goes on.
+// arrived, and the other one continues.
 func TestACrashAtAnyWriteOfAVersionTransition(t *testing.T) {
 	gates := []v1alpha1.ReportedFeature{gate("A", true)}
 	for to, want := range map[string][]string{"1.36": {"Convert", "Install"}, "1.35": {"Revert"}} {
@@ -89,7 +89,7 @@ func TestACrashAtAnyWriteOfAVersionTransition(t *testing.T) {
 					if state := w.state("A"); state != v1alpha1.StateOn {
 						t.Errorf("%s: A is %s", name, state)
 					}
-					// A task may run again, since nobody knows how it ended.
+					// A task may run again, since how it ended is unknown.
 					if diff := cmp.Diff(want, slices.Compact(l.did())); diff != "" {
 						t.Errorf("%s: unexpected tasks (-want +got):\n%s", name, diff)
 					}
@@ -213,7 +213,7 @@ func TestDowngradeSafe(t *testing.T) {
 		w.until(time.Minute, "judged", func() bool {
 			return is("A") == "False NotInAdjacentVersion" && is("B") == "True Safe" && is("C") == "Unknown NotExamined" && is("D") == " "
 		})
-		// Somebody sets what 1.35 does not have.
+		// A process sets what 1.35 does not have.
 		w.report("scheduler", "host-1", on("C", true))
 		stop := w.lease("scheduler", "host-1")
 		defer stop()

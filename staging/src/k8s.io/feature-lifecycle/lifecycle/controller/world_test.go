@@ -420,7 +420,7 @@ func emptyCluster() task.Clients {
 }
 
 // serve starts a server. It renews the Lease of its report and its identity,
-// which kube-apiserver deletes and makes anew at its start.
+// which kube-apiserver deletes and recreates at its start.
 func (w *world) serve(id string) *serverProcess {
 	w.t.Helper()
 	s := &serverProcess{id: id, label: id, done: make(chan struct{})}

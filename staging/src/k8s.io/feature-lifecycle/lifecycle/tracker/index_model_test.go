@@ -226,13 +226,13 @@ func leftLine(name string, gate v1alpha1.ReportedFeature, since time.Time) strin
 
 // draw makes the next report of a process. One that continues lists what it has listed,
 // and does not take back that it queried.
-func (m *flatIndex) draw(t *rapid.T, name string, goesOn bool) *v1alpha1.FeatureReport {
+func (m *flatIndex) draw(t *rapid.T, name string, continues bool) *v1alpha1.FeatureReport {
 	component, instance, _ := strings.Cut(name, ".")
 	r, old := report(component, instance), m.processes[name]
 	listed := rapid.SliceOfDistinct(rapid.SampledFrom(modelFeatures), rapid.ID).Draw(t, "features")
 	for _, feature := range modelFeatures {
 		gate, before := v1alpha1.ReportedFeature{}, false
-		if goesOn {
+		if continues {
 			gate, before = old.gate(feature)
 		}
 		if !before && !slices.Contains(listed, feature) {
@@ -253,14 +253,14 @@ func (m *flatIndex) draw(t *rapid.T, name string, goesOn bool) *v1alpha1.Feature
 	}
 	m.born++
 	process, uid := fmt.Sprint("process-", m.born), types.UID(fmt.Sprint("uid-", m.born))
-	if old != nil && (goesOn || rapid.IntRange(0, 3).Draw(t, "uid") > 0) {
+	if old != nil && (continues || rapid.IntRange(0, 3).Draw(t, "uid") > 0) {
 		uid = old.report.UID
 	}
-	if goesOn {
+	if continues {
 		process = old.report.Spec.Process
 	}
 	r.UID, r.Spec.Process = uid, process
-	if goesOn && rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
+	if continues && rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
 		r.Annotations = map[string]string{v1alpha1.AnnotationTerminating: "true"}
 	}
 	return r
@@ -285,10 +285,10 @@ func TestIndexMatchesFlatIndex(t *testing.T) {
 				}
 			}
 		}
-		reports := func(goesOn bool) func(*rapid.T) {
+		reports := func(continues bool) func(*rapid.T) {
 			return func(t *rapid.T) {
 				name := rapid.SampledFrom(modelProcesses).Draw(t, "report")
-				set(t, name, m.draw(t, name, goesOn && m.processes[name] != nil))
+				set(t, name, m.draw(t, name, continues && m.processes[name] != nil))
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
