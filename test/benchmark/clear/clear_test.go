@@ -345,9 +345,9 @@ func TestChartsShowOursAndPeersTogether(t *testing.T) {
 	}
 }
 
-// TestThePlainClientGoesOnWhenThePastIsForgotten compacts after the first page and after the
+// TestThePlainClientContinuesWhenThePastIsForgotten compacts after the first page and after the
 // second.
-func TestThePlainClientGoesOnWhenThePastIsForgotten(t *testing.T) {
+func TestThePlainClientContinuesWhenThePastIsForgotten(t *testing.T) {
 	pages := map[string]struct{ name, next string }{
 		"": {"one", "old"}, "present": {"two", "old again"}, "present again": {"three", ""},
 	}

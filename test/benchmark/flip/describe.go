@@ -147,7 +147,7 @@ func describeFlips(r *result.Result, o Options, outcomes []*outcome) {
 			p99(o.flips, func(f flipped) measure.Part { return f.settling }))
 		chart.Add("uses are right", result.Ours, result.Point{X: n, Y: uses.Median, Low: uses.Low, High: uses.High})
 		informed := measure.SpreadBy(o.peer.changes, func(c changed) float64 { return last(c) / 1000 })
-		chart.Add("the last informer of a ConfigMap has the value, which nobody counts", result.Peer, result.Point{X: n, Y: informed.Median, Low: informed.Low, High: informed.High})
+		chart.Add("the last informer of a ConfigMap has the value, without a count", result.Peer, result.Point{X: n, Y: informed.Median, Low: informed.Low, High: informed.High})
 	}
 }
 
@@ -271,7 +271,7 @@ func promise(r *result.Result, o *outcome) {
 	end := func(k kind) float64 { return measure.SpreadBy(k.changes, last).Median }
 	who := o.who()
 	r.Budgets = append(r.Budgets,
-		within(o, "from the request; the median of the flips. Nobody promises it: a bound that was chosen, what a thousand are promised"),
+		within(o, "from the request; the median of the flips. Not promised: a bound that was chosen, what a thousand are promised"),
 		result.Budget{Text: "The last of " + who + " has reported the value", Compare: result.AtMost, Target: (reportBase + time.Duration(o.processes)*reportEach).Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.reported.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. The KEP's objective, 2 s and 5 ms for each user"},
 		saidBy(o),
 		result.Budget{Text: "Uses of " + who + " are right", Compare: result.AtMost, Target: time.Minute.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).High, Unit: "s", How: "from the request; the longest of the flips. A bound that was chosen: what follows a fault has a minute to converge, and this is held against the same"},

@@ -31,7 +31,7 @@ import (
 func describe(options Options, templates map[string]fleet.Template, outcomes, peers []outcome) *result.Result {
 	r := &result.Result{
 		Question: "What does it cost that every process of a large cluster reports: when all start at once, when all are restarted, and at rest?",
-		Peer:     "a ConfigMap in which each process writes the same findings as JSON, with a client as people make it, to a kube-apiserver with FeatureLifecycle=false. That is what people can do without this system; nobody counts these, nobody takes them away, and a process that dies leaves its own behind. What that server does before anybody writes is the baseline: the same nodes, heartbeats and foreground without this system. In the same run.",
+		Peer:     "a ConfigMap in which each process writes the same findings as JSON, with a client as people make it, to a kube-apiserver with FeatureLifecycle=false. That is what people can do without this system; these are neither counted nor deleted, and a process that dies leaves its own behind. What that server does before anybody writes is the baseline: the same nodes, heartbeats and foreground without this system. In the same run.",
 		Method: []string{
 			fmt.Sprintf("Each node has a kubelet and a kube-proxy. They run the reporter and the follower of values that the real binaries run, with the identity of their node (a kube-proxy's token is bound to it), look which features are set centrally, which none is, and report what a real kubelet and a real kube-proxy reported in the same run: %d and %d features. They share one operating system process, and connections that are open already; real ones have connections anyway.",
 				len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
@@ -40,7 +40,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
 			fmt.Sprintf("Other clients are played by an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),
 			"At rest, processes look every fifteen minutes whether their report is still there, and every ten minutes less up to a quarter which features are set centrally; these reads are sent in turn at that rate, and nothing else by the processes.",
-			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time. The new ones have a newer version, so that uses are right once they have nothing of the old one. As many write over their ConfigMaps at a time; nobody takes these away.", options.Together),
+			fmt.Sprintf("A restart takes the processes of %d nodes at a time, ends them in order and starts them again, as fast as it goes; a real roll-out takes its time. The new ones have a newer version, so that uses are right once they have nothing of the old one. As many write over their ConfigMaps at a time; these are not deleted.", options.Together),
 			fmt.Sprintf("At rest the cluster is looked at for %s, with %d nodes %d times.", options.Rest, options.Budget, options.Windows),
 			"Writes are counted in etcd itself. The live heap is what is left after two collections.",
 			"Memory at rest is measured when the past has been forgotten: watch caches keep a snapshot of their list for each event until etcd is compacted. " + compaction(options),
@@ -125,7 +125,7 @@ func describeStorm(r *result.Result, outcomes, peers []outcome) {
 			p := part.of(o)
 			behind := any(p.behind)
 			if o.gates == noSystem {
-				behind = "nobody counts"
+				behind = "not counted"
 			}
 			t.AddRow(o.processes(), o.writes(), p.Seconds, behind, p.Reports, p.Features, p.Writes, float64(p.Writes)/p.Seconds,
 				p.Usage.CPU.Seconds(), o.beyondRest(p), p.Own.Seconds(), measure.Mebibytes(p.Usage.RSSPeak), p.TooMany,
@@ -229,7 +229,7 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 		for _, part := range []struct {
 			of phase
 			as string
-		}{{p.storm, "ConfigMaps of all, which nobody counts"}, {p.rolled, "ConfigMaps of all that are restarted"}} {
+		}{{p.storm, "ConfigMaps of all, without a count"}, {p.rolled, "ConfigMaps of all that are restarted"}} {
 			work.Add(part.as, result.Peer, result.Point{X: n, Y: max(p.beyondRest(part.of), 0.01)})
 			times.Add(part.as, result.Peer, result.Point{X: n, Y: max(part.of.Seconds, 0.01)})
 		}

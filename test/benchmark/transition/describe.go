@@ -143,7 +143,7 @@ func promise(r *result.Result, o Options, outcomes []outcome) {
 	}{
 		{"From the last report to the final state, nothing to clean up, few processes", 30, func(one outcome) bool { return one.objects == none && one.processes < many }, "the KEP's objective while few processes report"},
 		{"From the last report to the final state, nothing to clean up, very many processes", 40, func(one outcome) bool { return one.objects == none && one.processes >= many }, "the KEP's objective while very many report"},
-		{"From the last report to the final state, objects to clean up", 60, func(one outcome) bool { return one.objects != none }, "nobody promises it: a bound that was chosen, what a transition may take after a fault"},
+		{"From the last report to the final state, objects to clean up", 60, func(one outcome) bool { return one.objects != none }, "not promised: a bound that was chosen, what a transition may take after a fault"},
 	} {
 		longest := 0.0
 		for _, one := range outcomes {
