@@ -151,8 +151,8 @@ func TestMetricsIn(t *testing.T) {
 	}
 }
 
-// checkExpression finds metrics that nobody has, and labels that a metric does not
-// have.
+// checkExpression finds metrics that no package has, and labels that a metric does
+// not have.
 func checkExpression(t *testing.T, where, expression string) {
 	t.Helper()
 	documented, others := documentedMetrics(t), otherMetrics(t)
@@ -268,7 +268,7 @@ func checkEdge(t *testing.T, alert, period string) {
 			}
 		}
 	}
-	t.Errorf("testdata/alerts.yaml does not look at %s a minute before it fires, so that nobody notices another \"for\" than %s", alert, period)
+	t.Errorf("testdata/alerts.yaml does not look at %s a minute before it fires, so that no test notices another \"for\" than %s", alert, period)
 }
 
 func TestDashboard(t *testing.T) {

@@ -108,7 +108,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 		}
 		heading := strings.Join(of, " and ")
 		if heading == "Consistent" {
-			// What nobody knows nobody configures (package transition).
+			// A feature that no server knows is configured by none (package transition).
 			reasons = append(reasons, "NotKnown")
 		}
 		slices.Sort(reasons)

@@ -233,7 +233,7 @@ func TestKEPMetadata(t *testing.T) {
 	}
 	want := proposal{
 		Title: kep.Title, Number: kep.Number, OwningSIG: "sig-api-machinery", ParticipatingSIGs: kep.ParticipatingSIGs,
-		// Nobody is named who was not asked.
+		// Only people who were asked are named.
 		Authors: []string{}, Reviewers: []string{}, Approvers: []string{}, Replaces: []string{},
 		Status: "implementable", CreationDate: "2026-11-21", SeeAlso: kep.SeeAlso,
 		Stage: "alpha", LatestMilestone: "v1.36", Milestone: map[string]string{"alpha": "v1.36"},

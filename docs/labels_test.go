@@ -127,7 +127,7 @@ func valuesOf(t *testing.T, s selector) (values []string, ok bool) {
 	return nil, false
 }
 
-// TestQueriesSelectWhatTheCodeSays: a value that nobody gives selects nothing, and
+// TestQueriesSelectWhatTheCodeSays: a value that no code gives selects nothing, and
 // an alert that never fires looks like one that has no reason to.
 func TestQueriesSelectWhatTheCodeSays(t *testing.T) {
 	queries := map[string][]string{}

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestARunGoesOnAfterAFailureAndRepeatsIt(t *testing.T) {
+func TestARunContinuesAfterAFailureAndRepeatsIt(t *testing.T) {
 	s := newSmall(t)
 	code, printed := s.run(rows(), "-lanes=1")
 	if code != 1 {

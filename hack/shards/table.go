@@ -253,7 +253,7 @@ const pagesToO = "^TestPages$/^docs$/^[a-o]"
 
 // Tests that one process takes by Run, another leaves out by Skip.
 const (
-	quickAPI       = "^(TestWhoMayDoWhat|TestKubectlFeature|TestReportsAreBounded|TestReportersAloneWaitForReporters|TestTheReportOfAProcessThatEndedIsDeleted|TestGateOffIsUpstream)$"
+	quickAPI       = "^(TestPermissionsOfEachUser|TestKubectlFeature|TestReportsAreBounded|TestReportersAloneWaitForReporters|TestTheReportOfAProcessThatEndedIsDeleted|TestGateOffIsUpstream)$"
 	quickProcesses = "^TestEveryBinaryTakesTheServersValues$"
 	quickValues    = "^TestACanaryThatKeepsCrashingIsHalted$"
 )

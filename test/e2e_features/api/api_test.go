@@ -115,7 +115,7 @@ func refused(t *testing.T, err error, kind func(error) bool, says ...string) {
 	}
 }
 
-func TestWhoMayDoWhat(t *testing.T) {
+func TestPermissionsOfEachUser(t *testing.T) {
 	c := shared.Cluster(t)
 	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	admin := features(t, c.Config)
@@ -160,7 +160,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			t.Errorf("pausing: %v", err)
 		}
 		if _, err := admin.Features(system).Patch(t.Context(), known, types.MergePatchType, []byte(`{"spec":{"paused":null}}`), metav1.PatchOptions{}); err != nil {
-			t.Errorf("going on: %v", err)
+			t.Errorf("resuming: %v", err)
 		}
 	})
 	t.Run("a component writes its own report, with its own name", func(t *testing.T) {

@@ -137,12 +137,12 @@ func (w *world) orderlyEnd(t *testing.T) {
 	}
 }
 
-// ownedByNobody: who is no service account of the namespace cannot own what is made
-// there. Start says so, and makes nothing.
-func (w *world) ownedByNobody(t *testing.T) {
+// withoutOwner checks that only a service account of the namespace can own what is made
+// there. For others Start says so, and makes nothing.
+func (w *world) withoutOwner(t *testing.T) {
 	o, stranger := w.install(t, "misplaced"), w.identity(t, "elsewhere", "stranger")
-	// He may do all that a replica does: the server has to take reports before anybody
-	// asks who is to own them.
+	// The stranger may do all that a replica does: the server has to take reports before
+	// the owner of these is queried.
 	bindings := w.Kube.RbacV1().RoleBindings(o.namespace)
 	binding, err := bindings.Get(t.Context(), o.name, metav1.GetOptions{})
 	if err != nil {

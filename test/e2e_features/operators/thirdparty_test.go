@@ -64,7 +64,7 @@ func TestThirdParties(t *testing.T) {
 			"an operator cleans what was written meanwhile":      w.cleans,
 			"an operator ends in order":                          w.orderlyEnd,
 			"an operator gets another service account":           w.anotherServiceAccount,
-			"what an operator makes is to have another owner":    w.ownedByNobody,
+			"what an operator makes is to have another owner":    w.withoutOwner,
 			"an operator declares what the server does not have": w.misdeclared,
 			"an operator is installed without permissions":       w.unpermitted,
 		} {

@@ -139,8 +139,8 @@ func TestALinkShowsWhatWasLookedAt(t *testing.T) {
 	v.quiet()
 }
 
-// TestWhoDiffersIsToldInWords, since not everybody sees colors.
-func TestWhoDiffersIsToldInWords(t *testing.T) {
+// TestDifferencesAreToldInWords, since not all people see colors.
+func TestDifferencesAreToldInWords(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#only=differing")
 	cells := ask[[]string](v, `[...document.querySelectorAll("#matrix td.differ")].map(cell => cell.closest("tr").cells[0].textContent + ": " + cell.textContent.trim())`)
