@@ -95,7 +95,7 @@ finish() {
 	exit "$status"
 }
 
-# choose sets port to one that nobody listens on.
+# choose sets port to one that no process listens on.
 choose() {
 	while :; do
 		port=$((20000 + RANDOM % 10000))
