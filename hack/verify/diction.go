@@ -25,21 +25,6 @@ import (
 	"strings"
 )
 
-// dictionFolders are the folders that are clean, with all below them. The table grows
-// until it covers the tree.
-var dictionFolders = []string{
-	"build",
-	"cmd",
-	"docs/benchmarks",
-	"docs/contributors",
-	"docs/keps",
-	"findings",
-	"hack",
-	"pkg",
-	"staging/src/k8s.io/feature-lifecycle",
-	"test",
-}
-
 // dictionMarker at the end of a line allows what is in that line.
 const dictionMarker = "diction:ok"
 
@@ -52,8 +37,8 @@ var (
 
 // diction finds words of dictionWords in Markdown, and in comments and strings of Go, and
 // sentences of comments that begin with one of dictionStart.
-func diction(f file, folders []string) []string {
-	if !below(f.path, folders) || f.generated() {
+func diction(f file) []string {
+	if f.generated() {
 		return nil
 	}
 	lines := strings.Split(string(f.data), "\n")
@@ -76,16 +61,6 @@ func diction(f file, folders []string) []string {
 		})
 	}
 	return findings
-}
-
-// below returns true for paths in one of the folders.
-func below(path string, folders []string) bool {
-	for _, folder := range folders {
-		if strings.HasPrefix(path, folder+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // eachText calls visit for each line of the comments and strings of a Go file.

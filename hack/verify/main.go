@@ -71,7 +71,7 @@ func run() ([]string, error) {
 		findings = append(findings, binary(f)...)
 		findings = append(findings, sizes(f)...)
 		findings = append(findings, machinePaths(f)...)
-		findings = append(findings, diction(f, dictionFolders)...)
+		findings = append(findings, diction(f)...)
 	}
 	findings = append(findings, links(files)...)
 	findings = append(findings, anchors(files)...)
