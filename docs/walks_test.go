@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	walkStep     = regexp.MustCompile("^\\| \\d+ \\| \\[[^]]+\\]\\(([^)]+)\\) \\| (.*?) \\|")
+	walkStep     = regexp.MustCompile(`^\| \d+ \| \[[^]]+\]\(([^)]+)\) \| (.*?) \|`)
 	walkFunction = regexp.MustCompile("`(\\w+)`")
 )
 

@@ -165,7 +165,8 @@ func (c checkout) license(module string) (*target, error) {
 	}
 	for _, f := range files {
 		name := strings.ToLower(f.Name())
-		if f.IsDir() || !strings.HasPrefix(name, "license") && !strings.HasPrefix(name, "license") {
+		// The British spelling is in use, too.
+		if f.IsDir() || !strings.HasPrefix(strings.Replace(name, "licenc", "licens", 1), "license") {
 			continue
 		}
 		file := path.Join(dir, f.Name())

@@ -111,6 +111,10 @@ func TestVendor(t *testing.T) {
 	if _, err := tree.license("pgregory.net/rapid"); err == nil || !strings.Contains(err.Error(), "pgregory.net/rapid in vendor/ has no license") {
 		t.Errorf("a module without a license: %v", err)
 	}
+	put(t, dir, map[string]string{"vendor/pgregory.net/rapid/LICENCE.md": "as you like"}) //nolint:misspell // modules have it
+	if found, err := tree.license("pgregory.net/rapid"); err != nil || !strings.Contains(string(found.data), "as you like") {
+		t.Errorf("a license in the British spelling: %v", err)
+	}
 }
 
 // TestVendoringIsRepeated: also where vendor/ has what an earlier landing brought,
