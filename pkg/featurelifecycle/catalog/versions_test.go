@@ -58,7 +58,7 @@ func TestGateChangesFrom135To136AreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("Of the %d gates that differ between 1.35 and 1.36, %d have another default.", len(differing), len(flipped)); !strings.Contains(string(page), want) {
+	if want := fmt.Sprintf("Between 1.35 and 1.36, %d gates differ, and %d of them have another default.", len(differing), len(flipped)); !strings.Contains(string(page), want) {
 		t.Errorf("docs/upgrade.md does not say %q; these differ: %s\nand these have another default: %s", want, strings.Join(differing, ", "), strings.Join(flipped, ", "))
 	}
 }
