@@ -335,9 +335,10 @@ verify: tools ## Check format, lint, generated code, modules, licenses, sizes, i
 	WHAT='$(WHAT)' hack/verify-all.sh
 
 .PHONY: update
-update: ## Write generated code, docs/gates.md and the API's documents.
+update: ## Write generated code, docs/gates.md, tables of contents and the API's documents.
 	hack/update-codegen.sh
 	hack/update-gates.sh
+	hack/update-toc.sh
 	hack/update-openapi-spec.sh
 
 .PHONY: findings
@@ -363,15 +364,16 @@ test-fork: ## Land in a copy of upstream, build its binaries and run an integrat
 	KUBE_FEATURES_TEST_FORK=true go test -count=1 -timeout 60m -v -run '^TestAFork$$' ./hack/fork
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/apidiff ## Build what "make verify" checks with.
+tools: $(TOOLS)/golangci-lint $(TOOLS)/apidiff $(TOOLS)/mdtoc ## Build what "make verify" checks with.
 
 # Each tool is built when it is needed: "make _output/tools/benchstat".
 $(TOOLS)/golangci-lint: TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/apidiff: TOOL := golang.org/x/exp/cmd/apidiff
 $(TOOLS)/benchstat: TOOL := golang.org/x/perf/cmd/benchstat
 $(TOOLS)/kind: TOOL := sigs.k8s.io/kind
+$(TOOLS)/mdtoc: TOOL := sigs.k8s.io/mdtoc
 
-$(TOOLS)/golangci-lint $(TOOLS)/apidiff $(TOOLS)/benchstat $(TOOLS)/kind: hack/tools/go.mod hack/tools/go.sum
+$(TOOLS)/golangci-lint $(TOOLS)/apidiff $(TOOLS)/benchstat $(TOOLS)/kind $(TOOLS)/mdtoc: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
 	cd hack/tools && $(filter-out CGO_ENABLED=0,$(FOR_HERE)) go build -o "$(OUT_DIR)/tools/" $(TOOL)
 	@touch $@

@@ -146,27 +146,6 @@ func TestKEPIsShort(t *testing.T) {
 	}
 }
 
-// TestKEPTableOfContents has all headings but the questions of the production
-// readiness review, as the template's.
-func TestKEPTableOfContents(t *testing.T) {
-	text := page(t, kepPage)
-	_, rest, _ := strings.Cut(text, "<!-- toc -->\n")
-	got, _, found := strings.Cut(rest, "<!-- /toc -->")
-	if !found {
-		t.Fatal("there is no table of contents between <!-- toc --> and <!-- /toc -->")
-	}
-	var want strings.Builder
-	for _, heading := range kepHeadings.FindAllString(kepText(t), -1) {
-		if deep := level(heading); deep > 1 && deep < 6 {
-			title := heading[deep+1:]
-			want.WriteString(strings.Repeat("  ", deep-2) + "- [" + title + "](#" + anchors(heading)[0] + ")\n")
-		}
-	}
-	if diff := cmp.Diff(want.String(), got); diff != "" {
-		t.Errorf("the table of contents is not that of the headings (-headings +table):\n%s", diff)
-	}
-}
-
 // TestKEPIsFinished looks for what a template leaves behind.
 func TestKEPIsFinished(t *testing.T) {
 	comments := regexp.MustCompile(`(?s)<!--.*?-->`)

@@ -46,6 +46,7 @@ finish() {
 trap finish EXIT
 
 go run ./hack/changelog "$new"
+hack/update-toc.sh
 # All of the minor version move, whichever patch release they name. Staging modules
 # are published as v0.
 minor=${old#v1.}

@@ -17,7 +17,9 @@ limitations under the License.
 // changelog moves CHANGELOG.md to another patch release of Kubernetes, for
 // hack/update-upstream.sh. A newest version that is not published yet becomes the
 // first one on that release; one that is published keeps its section, and a new
-// one comes above it.
+// one comes above it. The table of contents is not written here: mdtoc does that
+// (hack/update-toc.sh). mdtoc replaces what is between its tags and nothing else. It
+// neither renames a version in headings, downloads and images nor adds a section.
 package main
 
 import (
@@ -25,8 +27,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-
-	"k8s.io/kubernetes-features/hack/headings"
 )
 
 const file = "CHANGELOG.md"
@@ -54,12 +54,6 @@ func run(args []string) error {
 }
 
 const (
-	// tocBegin and tocEnd enclose the table of contents, as in upstream's.
-	tocBegin = "<!-- BEGIN MUNGE: GENERATED_TOC -->\n\n"
-	tocEnd   = "\n<!-- END MUNGE: GENERATED_TOC -->\n"
-	// tocLevels are the levels of headings that the table has.
-	tocLevels = 3
-
 	notPublished = "This version is not published yet."
 	howToMake    = notPublished + " [`make quick-release`](docs/contributors/release.md) makes its files from a checkout, the same bytes for everybody; `SHA512SUMS` and\n" +
 		"`SHA256SUMS` have their hashes, and `kubernetes.spdx.json` is the bill of materials.\n"
@@ -104,7 +98,7 @@ func move(text, release string) (string, error) {
 	} else {
 		body = to.section(body) + body
 	}
-	return contents(before + body + rest)
+	return before + body + rest, nil
 }
 
 // mover names the first version on a release where another version was named.
@@ -136,22 +130,4 @@ func (m mover) section(before string) string {
 		text += notPublished + "\n\n"
 	}
 	return text + "## Changelog since " + m.version + "\n\n"
-}
-
-// contents rewrites the table of contents: addresses of repeated headings
-// depend on those before.
-func contents(text string) (string, error) {
-	begin := strings.Index(text, tocBegin)
-	end := strings.Index(text, tocEnd)
-	if begin < 0 || end < begin {
-		return "", fmt.Errorf("%s has no table of contents between %q and %q", file, strings.TrimSpace(tocBegin), strings.TrimSpace(tocEnd))
-	}
-	after := text[end+len(tocEnd):]
-	var table strings.Builder
-	for _, h := range headings.Of(after) {
-		if h.Level <= tocLevels {
-			fmt.Fprintf(&table, "%s- [%s](#%s)\n", strings.Repeat("  ", h.Level-1), h.Text, h.Address)
-		}
-	}
-	return text[:begin] + tocBegin + table.String() + tocEnd + after, nil
 }

@@ -18,13 +18,14 @@ package main
 
 import (
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/kubernetes-features/hack/headings"
 )
+
+// tocEnd ends the table of contents, which mdtoc writes.
+const tocEnd = "<!-- /toc -->\n"
 
 func real(t *testing.T) string {
 	t.Helper()
@@ -41,24 +42,7 @@ func moved(t *testing.T, text, release string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addresses(t, got)
 	return got
-}
-
-var inPage = regexp.MustCompile(`\]\(#([^)]*)\)`)
-
-// addresses is a test that each link inside of the page leads to a heading.
-func addresses(t *testing.T, text string) {
-	t.Helper()
-	known := map[string]bool{}
-	for _, h := range headings.Of(text) {
-		known[h.Address] = true
-	}
-	for _, link := range inPage.FindAllStringSubmatch(text, -1) {
-		if !known[link[1]] {
-			t.Errorf("the link to #%s leads nowhere", link[1])
-		}
-	}
 }
 
 // asPublished is the changelog with its newest version published, and that version
@@ -73,27 +57,11 @@ func asPublished(t *testing.T) (text, version, release string) {
 	return strings.ReplaceAll(text, "| "+later, "| 0123456789abcdef"), found[1], found[2]
 }
 
-// TestTheTable: the table of the real page is what is written.
-func TestTheTable(t *testing.T) {
-	text := real(t)
-	got, err := contents(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(text, got); diff != "" {
-		t.Errorf("the table of contents of %s (-) and its headings (+):\n%s", file, diff)
-	}
-	if _, err := contents("# v1.36.3+feature.1\n"); err == nil || !strings.Contains(err.Error(), "no table of contents") {
-		t.Errorf("without a table: %v", err)
-	}
-}
-
 // TestNotPublished: the version moves along, and nothing else.
 func TestNotPublished(t *testing.T) {
 	before := moved(t, real(t), "v1.36.98")
 	text := moved(t, before, "v1.36.99")
-	if strings.Contains(text, "v1.36.98") || strings.Contains(text, "v13698") || !strings.Contains(text, "\n# v1.36.99+feature.1\n") || !strings.Contains(text, "kube-proxy:v1.36.99_feature.1 |") ||
-		!strings.Contains(text, "](#v13699feature1)\n") {
+	if strings.Contains(text, "v1.36.98") || !strings.Contains(text, "\n# v1.36.99+feature.1\n") || !strings.Contains(text, "kube-proxy:v1.36.99_feature.1 |") {
 		t.Errorf("it became\n%.4000s", text)
 	}
 	if got := moved(t, text, "v1.36.99"); got != text {
@@ -127,9 +95,6 @@ func TestPublished(t *testing.T) {
 	if strings.Contains(added, "0123456789abcdef") {
 		t.Errorf("the new section has hashes of the published version:\n%s", added)
 	}
-	if !strings.Contains(after, tocBegin+"- [v1.36.98+feature.1](#v13698feature1)\n  - [Downloads") || !strings.Contains(after, "    - [Source Code](#source-code-1)\n") {
-		t.Errorf("the table is\n%.2000s", after)
-	}
 	if got := moved(t, before, release); got != before {
 		t.Errorf("the release that is there:\n%s", cmp.Diff(before, got))
 	}
@@ -142,10 +107,9 @@ func TestPublished(t *testing.T) {
 
 // TestASecondVersion of the same release becomes the first one of the next.
 func TestASecondVersion(t *testing.T) {
-	const page = tocBegin + "- [v1.36.3+feature.2](#v1363feature2)\n  - [Changelog since v1.36.3+feature.1](#changelog-since-v1363feature1)\n- [v1.36.3+feature.1](#v1363feature1)\n" + tocEnd +
-		"\n# v1.36.3+feature.2\n\n" + notPublished + " On v1.36.3, not v1.36.30.\n\n## Changelog since v1.36.3+feature.1\n\n# v1.36.3+feature.1\n"
-	const want = tocBegin + "- [v1.36.4+feature.1](#v1364feature1)\n  - [Changelog since v1.36.3+feature.1](#changelog-since-v1363feature1)\n- [v1.36.3+feature.1](#v1363feature1)\n" + tocEnd +
-		"\n# v1.36.4+feature.1\n\n" + notPublished + " On v1.36.4, not v1.36.30.\n\n## Changelog since v1.36.3+feature.1\n\n# v1.36.3+feature.1\n"
+	const contents = "<!-- toc -->\n- [v1.36.3+feature.2](#v1363feature2)\n" + tocEnd
+	const page = contents + "\n# v1.36.3+feature.2\n\n" + notPublished + " On v1.36.3, not v1.36.30.\n\n## Changelog since v1.36.3+feature.1\n\n# v1.36.3+feature.1\n"
+	const want = contents + "\n# v1.36.4+feature.1\n\n" + notPublished + " On v1.36.4, not v1.36.30.\n\n## Changelog since v1.36.3+feature.1\n\n# v1.36.3+feature.1\n"
 	if diff := cmp.Diff(want, moved(t, page, "v1.36.4")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -81,7 +81,7 @@ func released() map[string]string {
 		libraryModule:               "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
 		exampleModule:               "module k8s.io/feature-lifecycle/examples/widget-operator\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/client-go v0.36.3\n\tk8s.io/feature-lifecycle v0.0.0\n)\n",
 		previousModule:              "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
-		changelog:                   "<!-- BEGIN MUNGE: GENERATED_TOC -->\n\n- [v1.36.3+feature.1](#v1363feature1)\n  - [Changelog since v1.36.3](#changelog-since-v1363)\n- [v1.36.2+feature.1](#v1362feature1)\n\n<!-- END MUNGE: GENERATED_TOC -->\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n## Changelog since v1.36.3\n\n# v1.36.2+feature.1\n",
+		changelog:                   "<!-- toc -->\n<!-- /toc -->\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n## Changelog since v1.36.3\n\n# v1.36.2+feature.1\n",
 		frameworkFile:               "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
 		"Makefile":                  "VERSION ?= $(UPSTREAM_VERSION)+feature.1\n",
 		"README.md":                 "on top of v1.36.3\n",
@@ -128,7 +128,8 @@ func TestVersions(t *testing.T) {
 }
 
 // update is a small repository with hack/update-upstream.sh. The go command edits
-// go.mod as usual; go mod tidy would ask for modules that are not released.
+// go.mod as usual; go mod tidy would ask for modules that are not released. The table
+// of contents would need mdtoc.
 type update struct{ dir string }
 
 func newUpdate(t *testing.T, named map[string]string) update {
@@ -138,13 +139,14 @@ func newUpdate(t *testing.T, named map[string]string) update {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"hack/update-upstream.sh", "hack/changelog/main.go", "hack/headings/headings.go"} {
+	for _, name := range []string{"hack/update-upstream.sh", "hack/changelog/main.go"} {
 		data, err := os.ReadFile("../../" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		named[name] = string(data)
 	}
+	named["hack/update-toc.sh"] = "#!/bin/bash\ntouch .git/contents\n"
 	named["stand-in/go"] = "#!/bin/bash\nif [[ \"$1 $2\" == 'mod tidy' ]]; then echo >go.sum; if [[ -e $OFFLINE ]]; then echo 'no network' >&2; exit 1; fi; touch tidied; else exec '" + real + "' \"$@\"; fi\n"
 	for name, text := range named {
 		file := filepath.Join(u.dir, filepath.FromSlash(name))
@@ -209,9 +211,12 @@ func TestUpdateUpstream(t *testing.T) {
 			t.Errorf("%s does not have %q:\n%s", name, want, named[name])
 		}
 	}
-	page := strings.NewReplacer("v1.36.3", "v1.36.4", "v1363", "v1364").Replace(released()[changelog])
+	page := strings.ReplaceAll(released()[changelog], "v1.36.3", "v1.36.4")
 	if diff := cmp.Diff(page, named[changelog]); diff != "" {
 		t.Errorf("the changelog (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(u.dir, ".git", "contents")); err != nil {
+		t.Error("hack/update-toc.sh has not run")
 	}
 	for _, module := range []string{".", filepath.Dir(libraryModule), filepath.Dir(exampleModule)} {
 		if _, err := os.Stat(filepath.Join(u.dir, module, "tidied")); err != nil {
