@@ -28,8 +28,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"k8s.io/kubernetes-features/hack/headings"
 )
 
 const library = "staging/src/k8s.io/feature-lifecycle"
@@ -133,34 +131,5 @@ func TestEveryEventIsExplained(t *testing.T) {
 	slices.Sort(events)
 	if diff := cmp.Diff(events, rows(section(t, page(t, "troubleshooting.md"), "Events"))); diff != "" {
 		t.Errorf("the events in troubleshooting.md differ from the code (-code +page):\n%s", diff)
-	}
-}
-
-var fragment = regexp.MustCompile(`\]\(([^)#\s]*)#([^)]+)\)`)
-
-// anchors are the fragments that a page offers.
-func anchors(text string) []string {
-	var result []string
-	for _, h := range headings.Of(text) {
-		result = append(result, h.Address)
-	}
-	return result
-}
-
-// TestLinksIntoPages follows links to headings; hack/verify follows those to files.
-func TestLinksIntoPages(t *testing.T) {
-	for _, name := range append(pages(t), kepPage) {
-		for _, match := range fragment.FindAllStringSubmatch(page(t, name), -1) {
-			target := name
-			if match[1] != "" {
-				target = filepath.Join(filepath.Dir(name), match[1])
-			}
-			if strings.Contains(target, "://") || filepath.Ext(target) != ".md" {
-				continue
-			}
-			if !slices.Contains(anchors(page(t, target)), match[2]) {
-				t.Errorf("%s links to %s#%s, which is no heading there", name, target, match[2])
-			}
-		}
 	}
 }

@@ -21,8 +21,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-
-	"k8s.io/kubernetes-features/hack/headings"
 )
 
 var anchor = regexp.MustCompile(`\]\(([^)#\s]*)#([^)\s]+)\)`)
@@ -36,8 +34,8 @@ func anchors(files []file) []string {
 			continue
 		}
 		known[f.path] = map[string]bool{}
-		for _, h := range headings.Of(string(f.data)) {
-			known[f.path][h.Address] = true
+		for _, address := range addresses(string(f.data)) {
+			known[f.path][address] = true
 		}
 	}
 	var findings []string

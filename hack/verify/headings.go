@@ -14,9 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package headings finds the headings of a page in Markdown and their addresses,
-// as GitHub shows them.
-package headings
+package main
 
 import (
 	"fmt"
@@ -24,45 +22,38 @@ import (
 	"strings"
 )
 
-// Heading is a line that begins with number signs.
-type Heading struct {
-	// Level is 1 for "#".
-	Level int
-	Text  string
-	// Address is the part after "#" in links to it.
-	Address string
-}
-
 var (
-	heading = regexp.MustCompile(`^(#{1,6}) +(.*?)\s*$`)
+	title = regexp.MustCompile(`^#{1,6} +(.*?)\s*$`)
 	// linked is a link, of which a heading's address has the text only.
 	linked = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	// dropped are characters that an address does not have.
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// Of returns the headings of a page in their order. Repeated ones are
-// numbered.
-func Of(page string) []Heading {
-	var found []Heading
+// addresses returns what links to the headings of a page have after "#", in their
+// order, as GitHub makes them. Repeated ones are numbered. Tables of contents are
+// mdtoc's (hack/update-toc.sh). It checks no links, and its addresses lack letters
+// outside of ASCII, which GitHub keeps.
+func addresses(page string) []string {
+	var found []string
 	seen := map[string]int{}
 	fenced := false
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(strings.TrimLeft(line, " "), "```") {
 			fenced = !fenced
 		}
-		match := heading.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		match := title.FindStringSubmatch(strings.TrimRight(line, "\n"))
 		if fenced || match == nil {
 			continue
 		}
-		text := linked.ReplaceAllString(match[2], "$1")
+		text := linked.ReplaceAllString(match[1], "$1")
 		address := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
 		n := seen[address]
 		seen[address]++
 		if n > 0 {
 			address = fmt.Sprintf("%s-%d", address, n)
 		}
-		found = append(found, Heading{Level: len(match[1]), Text: match[2], Address: address})
+		found = append(found, address)
 	}
 	return found
 }
