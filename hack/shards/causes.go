@@ -39,7 +39,10 @@ var (
 )
 
 // printCauses prints why tests failed: their own messages, without the logs of
-// processes that come with them.
+// processes that come with them. gotestsum's summary does not replace it: of a failed
+// test it prints the whole output or none, and a test of a cluster ends with the log of
+// each process. gotestsum would also run the tests itself or read events that the runner
+// reads anyway, for its table, its seeds and its record of each shard.
 func printCauses(failures []failure, w io.Writer) {
 	for _, failed := range failures {
 		fmt.Fprintf(w, "\n=== WHY %s FAILED\n%s\n", failed.name(), strings.Join(failed.causes(), "\n"))
