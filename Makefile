@@ -1,5 +1,8 @@
-# Targets that kubernetes/kubernetes has do the same here, and take WHAT: all, test,
-# test-integration, verify, lint. So do update, clean, help and quick-release.
+# all, verify, lint, update, clean, help and quick-release do here what they do in
+# kubernetes/kubernetes. So do test and test-integration with WHAT, the packages whose
+# tests they run. Without WHAT these two run shards (hack/shards/table.go), which are more
+# than upstream's: test runs the quick ones, unit tests, the model and one pass on real
+# processes; test-integration runs all but unit tests and the model.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -12,8 +15,9 @@ TOOLS := $(OUT)/tools
 OUT_DIR = $(if $(filter /%,$(OUT)),$(OUT),$(CURDIR)/$(OUT))
 LIB := staging/src/k8s.io/feature-lifecycle
 
-# What a target is for, as in kubernetes/kubernetes: packages for all, test,
-# test-integration and lint (WHAT=cmd/kubectl), checks for verify (WHAT="gofmt tree").
+# What a target is for: packages for all, test and test-integration (WHAT=cmd/kubectl),
+# checks for verify (WHAT="gofmt tree"), as in kubernetes/kubernetes, and the folder of a
+# module for lint.
 WHAT ?=
 # Packages, each with the "./" that the go command wants.
 PACKAGES = $(foreach w,$(WHAT),$(if $(filter ./% k8s.io/%,$(w)),$(w),./$(w)))
@@ -252,7 +256,7 @@ upstream-previous: ## Build the unchanged kube-apiserver of the minor version be
 	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o "$(OUT_DIR)/previous/" tool
 
 .PHONY: test-integration
-test-integration: shards-tool ## Run the shards that are no unit tests, with real processes; WHAT=./test/e2e_features/api runs the tests of packages.
+test-integration: shards-tool ## Run all shards but unit tests and the model, most of them with real processes; WHAT=./test/e2e_features/api runs the tests of packages.
 	$(if $(WHAT),@$(MAKE) -s all WHAT=)
 	@$(if $(WHAT),$(GO_TEST),$(RUN_SHARDS) -shard '*,!unit-*,!model*')
 
