@@ -37,3 +37,18 @@ func Below(t testing.TB, etcd *clientv3.Client, prefix string) map[string][]byte
 	}
 	return stored
 }
+
+// KeysBelow is which keys etcd has below a prefix, each with the revision of its last
+// write.
+func KeysBelow(t testing.TB, etcd *clientv3.Client, prefix string) map[string]int64 {
+	t.Helper()
+	found, err := etcd.Get(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatalf("reading the keys below %s in etcd: %v", prefix, err)
+	}
+	revisions := map[string]int64{}
+	for _, kv := range found.Kvs {
+		revisions[string(kv.Key)] = kv.ModRevision
+	}
+	return revisions
+}

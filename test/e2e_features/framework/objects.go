@@ -21,6 +21,7 @@ package framework
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,25 @@ func (c *Cluster) Objects() Objects { return Objects{dynamic.NewForConfigOrDie(c
 
 // Definitions are those of custom resources.
 var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Definition defines a custom resource in namespaces with a schema of spec. The version
+// of its kind is stored, and the given ones are served.
+func Definition(kind schema.GroupVersionKind, plural string, spec map[string]any, served ...string) *unstructured.Unstructured {
+	var versions []any
+	for _, version := range served {
+		versions = append(versions, map[string]any{
+			"name": version, "served": true, "storage": version == kind.Version,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}},
+		})
+	}
+	definition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": kind.Group, "scope": "Namespaced", "versions": versions,
+		"names": map[string]any{"kind": kind.Kind, "listKind": kind.Kind + "List", "plural": plural, "singular": strings.ToLower(kind.Kind)},
+	}}}
+	definition.SetGroupVersionKind(Definitions.GroupVersion().WithKind("CustomResourceDefinition"))
+	definition.SetName(plural + "." + kind.Group)
+	return definition
+}
 
 // Create creates an object in its namespace.
 func (o Objects) Create(t testing.TB, resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {

@@ -195,13 +195,9 @@ func (q *quiet) add(stored []framework.StoredFeature, err error) {
 // how many were followed.
 func (q *quiet) unchanged(t *testing.T) int {
 	t.Helper()
-	found, err := q.etcd.Get(t.Context(), featuresKey(q.namespace), clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		t.Fatalf("reading Features of %s in etcd: %v", q.namespace, err)
-	}
 	newest := int64(0)
-	for _, kv := range found.Kvs {
-		newest = max(newest, kv.ModRevision)
+	for _, revision := range framework.KeysBelow(t, q.etcd, featuresKey(q.namespace)) {
+		newest = max(newest, revision)
 	}
 	framework.WaitFor(t, "everything that was stored to be seen", func() bool {
 		q.mu.Lock()

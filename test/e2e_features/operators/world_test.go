@@ -20,6 +20,8 @@ package operators
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,22 +125,11 @@ const group = "thirdparty.example.com"
 // served.
 func (w *world) define(t *testing.T, operator string) schema.GroupVersionResource {
 	t.Helper()
-	singular := operator + "thing"
-	resource := schema.GroupVersionResource{Group: group, Version: "v1", Resource: singular + "s"}
-	kind := kindOf(resource)
+	resource := schema.GroupVersionResource{Group: group, Version: "v1", Resource: operator + "things"}
 	text := map[string]any{"type": "string"}
-	definition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"group": group, "scope": "Namespaced",
-		"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": resource.Resource, "singular": singular},
-		"versions": []any{map[string]any{
-			"name": resource.Version, "served": true, "storage": true,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
-				"spec": map[string]any{"type": "object", "properties": map[string]any{"size": text, "color": text, "glaze": text, "limit": text}},
-			}}},
-		}},
-	}}}
-	definition.SetGroupVersionKind(framework.Definitions.GroupVersion().WithKind("CustomResourceDefinition"))
-	definition.SetName(resource.GroupResource().String())
+	definition := framework.Definition(resource.GroupVersion().WithKind(kindOf(resource)), resource.Resource, map[string]any{
+		"type": "object", "properties": map[string]any{"size": text, "color": text, "glaze": text, "limit": text},
+	}, resource.Version)
 	w.objects.Define(t, definition)
 	w.WaitUntilServed(t, resource)
 	return resource
@@ -189,20 +180,11 @@ func (w *world) keys(t *testing.T, namespace string) []string {
 // keysWith are those that are wanted.
 func (w *world) keysWith(t *testing.T, wanted func(string) bool) []string {
 	t.Helper()
-	found, err := w.etcd.Get(t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		t.Fatalf("reading the keys of etcd: %v", err)
-	}
-	if found.Count == 0 {
+	all := framework.KeysBelow(t, w.etcd, "/registry/")
+	if len(all) == 0 {
 		t.Fatal("etcd has nothing below /registry/; this test looks in the wrong place")
 	}
-	var keys []string
-	for _, kv := range found.Kvs {
-		if key := string(kv.Key); wanted(key) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool { return !wanted(key) })
 }
 
 // featuresKey is where etcd has the Features of a namespace.

@@ -161,20 +161,7 @@ func (k kind) definition(stored string, required ...any) *unstructured.Unstructu
 	if len(required) > 0 {
 		spec["required"] = required
 	}
-	var versions []any
-	for _, version := range []string{"v1", "v2"} {
-		versions = append(versions, map[string]any{
-			"name": version, "served": true, "storage": version == stored,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": spec}}},
-		})
-	}
-	definition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"group": group, "scope": "Namespaced", "versions": versions,
-		"names": map[string]any{"kind": k.Kind, "listKind": k.Kind + "List", "plural": k.resource.Resource, "singular": strings.ToLower(k.Kind)},
-	}}}
-	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	definition.SetName(k.resource.GroupResource().String())
-	return definition
+	return framework.Definition(schema.GroupVersionKind{Group: group, Version: stored, Kind: k.Kind}, k.resource.Resource, spec, "v1", "v2")
 }
 
 // serve makes a kind and waits until it is served.

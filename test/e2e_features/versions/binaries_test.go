@@ -196,14 +196,7 @@ func cases(t *testing.T) (both, news []*lifecycletest.Case, files map[*lifecycle
 
 // atRest holds when all features are at rest in the form of a version.
 func atRest(version string) func(map[string]v1alpha1.FeatureStatus) bool {
-	return func(last map[string]v1alpha1.FeatureStatus) bool {
-		for _, s := range last {
-			if (s.State != v1alpha1.StateOn && s.State != v1alpha1.StateOff) || s.Version != version || s.Configured == nil || s.Configured.Value != (s.State == v1alpha1.StateOn) {
-				return false
-			}
-		}
-		return len(last) > 200
-	}
+	return func(last map[string]v1alpha1.FeatureStatus) bool { return allRest(last, version) && len(last) > 200 }
 }
 
 // TestBinaries moves a cluster from the binary of 1.35.4 to ours and back, as

@@ -114,6 +114,16 @@ func (h *history) wait(t *testing.T, what string, holds func(map[string]v1alpha1
 	}
 }
 
+// allRest is true when every Feature has its configured value and the form of a version.
+func allRest(last map[string]v1alpha1.FeatureStatus, version string) bool {
+	for _, s := range last {
+		if (s.State != v1alpha1.StateOn && s.State != v1alpha1.StateOff) || s.Version != version || s.Configured == nil || s.Configured.Value != (s.State == v1alpha1.StateOn) {
+			return false
+		}
+	}
+	return true
+}
+
 // restless are the features of the test, and all that a server flow has something left
 // to do for.
 func restless(last map[string]v1alpha1.FeatureStatus) string {

@@ -21,12 +21,12 @@ package versions
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -227,16 +227,10 @@ func (w *world) comesAbout(t *testing.T, to string) {
 // all the time.
 func (w *world) revisions(t *testing.T) map[string]int64 {
 	t.Helper()
-	found, err := w.etcd.Get(t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		t.Fatal(err)
-	}
-	revisions := map[string]int64{}
-	for _, kv := range found.Kvs {
-		if key := string(kv.Key); !strings.HasPrefix(key, "/registry/leases/") && !strings.HasPrefix(key, "/registry/masterleases/") {
-			revisions[key] = kv.ModRevision
-		}
-	}
+	revisions := framework.KeysBelow(t, w.etcd, "/registry/")
+	maps.DeleteFunc(revisions, func(key string, _ int64) bool {
+		return strings.HasPrefix(key, "/registry/leases/") || strings.HasPrefix(key, "/registry/masterleases/")
+	})
 	return revisions
 }
 

@@ -181,12 +181,7 @@ func (w *world) move(t *testing.T, version string, crash []string) {
 	}
 	w.crash(t, crash, version)
 	w.history.wait(t, "everything is at rest at "+version, func(last map[string]v1alpha1.FeatureStatus) bool {
-		for _, s := range last {
-			if (s.State != v1alpha1.StateOn && s.State != v1alpha1.StateOff) || s.Version != version || s.Configured == nil || s.Configured.Value != (s.State == v1alpha1.StateOn) {
-				return false
-			}
-		}
-		return true
+		return allRest(last, version)
 	})
 	most, total := 0, 0
 	for name := range w.history.last() {
@@ -289,7 +284,7 @@ func (w *world) same(t *testing.T, what string, before map[string][]byte) {
 func (w *world) keys(t *testing.T, when, prefix string, want ...string) {
 	t.Helper()
 	var keys []string
-	for key := range w.stored(t, prefix) {
+	for key := range framework.KeysBelow(t, w.etcd, prefix) {
 		keys = append(keys, key[len(prefix):])
 	}
 	slices.Sort(keys)

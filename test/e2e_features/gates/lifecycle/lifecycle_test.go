@@ -26,7 +26,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -50,22 +49,12 @@ func controlPlane(gates string) localcluster.Config {
 	}}
 }
 
+// statefulSet has no replicas, so that the controller writes the status once.
 func statefulSet(name string, strategy appsv1.StatefulSetUpdateStrategy) *appsv1.StatefulSet {
-	labels := map[string]string{"app": name}
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"keep": "this"}},
-		Spec: appsv1.StatefulSetSpec{
-			// Without replicas the controller writes the status once.
-			Replicas:       ptr.To[int32](0),
-			ServiceName:    name,
-			Selector:       &metav1.LabelSelector{MatchLabels: labels},
-			UpdateStrategy: strategy,
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
-			},
-		},
-	}
+	set := framework.PlainStatefulSet(name)
+	set.Annotations = map[string]string{"keep": "this"}
+	set.Spec.UpdateStrategy = strategy
+	return set
 }
 
 func create(t *testing.T, c *framework.Cluster, set *appsv1.StatefulSet) *appsv1.StatefulSet {
