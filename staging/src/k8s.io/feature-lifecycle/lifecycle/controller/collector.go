@@ -98,14 +98,14 @@ func (c *Controller) collect(gauge func(desc *metrics.Desc, value float64, label
 		gauge(reportsDesc, float64(count), component)
 	}
 	running := 0.0
-	if c.led.running.Load() {
+	if c.shown.running.Load() {
 		running = 1
 	}
 	gauge(runningDesc, running)
-	c.led.mu.Lock()
-	defer c.led.mu.Unlock()
-	gauge(leaderDesc, float64(len(c.led.statuses)))
-	for name, status := range c.led.statuses {
+	features := c.shown.all()
+	gauge(leaderDesc, float64(len(features)))
+	for name, feature := range features {
+		status := feature.status
 		gauge(stateDesc, 1, name, string(status.State))
 		collectUses(gauge, name, status)
 		for _, condition := range status.Conditions {
@@ -120,7 +120,7 @@ func (c *Controller) collect(gauge func(desc *metrics.Desc, value float64, label
 		if r := status.Rollout; r != nil && !r.Halted {
 			gauge(rolloutDesc, 1, name, valueLabel(&r.Value))
 		}
-		collectLeftovers(gauge, name, c.led.leftovers[name])
+		collectLeftovers(gauge, name, feature.leftovers)
 	}
 }
 

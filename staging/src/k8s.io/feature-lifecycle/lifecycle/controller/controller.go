@@ -110,6 +110,9 @@ type Controller struct {
 	cleaner *cleaner
 	expirer *expirer
 
+	// shown is what metrics show.
+	shown *shownFeatures
+
 	informers externalversions.SharedInformerFactory
 	synced    []cache.InformerSynced
 	handlers  []func()
@@ -202,6 +205,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 		planner:   &planner{o},
 		cleaner:   &cleaner{o, features.addAfter},
 		expirer:   &expirer{config: &config, tracker: o.tracker},
+		shown:     newShownFeatures(),
 		informers: informers,
 		queue:     features,
 	}
@@ -254,8 +258,8 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
 		return
 	}
-	c.led.running.Store(true)
-	defer c.led.running.Store(false)
+	c.shown.running.Store(true)
+	defer c.shown.running.Store(false)
 	if ready != nil {
 		ready()
 	}

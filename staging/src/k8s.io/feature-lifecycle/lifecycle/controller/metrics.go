@@ -18,13 +18,9 @@ package controller
 
 import (
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
-	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
 const subsystem = "feature_lifecycle"
@@ -111,60 +107,3 @@ var registerMetrics = sync.OnceFunc(func() {
 
 // queueName returns the name of a controller's queue in metrics.
 func queueName(namespace string) string { return subsystem + "/" + namespace }
-
-// ledFeatures are the features that this server leads, as last stored. It is safe for
-// concurrent use.
-type ledFeatures struct {
-	// running is true while the server flow reconciles features.
-	running atomic.Bool
-
-	mu       sync.Mutex
-	statuses map[string]*v1alpha1.FeatureStatus
-	// leftovers are what was found of features that are off.
-	leftovers map[string][]v1alpha1.ResourceLeftovers
-	// sinces is since when this server leads each.
-	sinces map[string]time.Time
-}
-
-func newLedFeatures() *ledFeatures {
-	return &ledFeatures{statuses: map[string]*v1alpha1.FeatureStatus{}, leftovers: map[string][]v1alpha1.ResourceLeftovers{}, sinces: map[string]time.Time{}}
-}
-
-// since returns since when this server leads a feature: now, if it does not yet.
-func (l *ledFeatures) since(name string, now time.Time) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if since, ok := l.sinces[name]; ok {
-		return since
-	}
-	return now
-}
-
-// set records a feature as it was stored, and what was found of it if it is off; nil
-// means that there was no search.
-func (l *ledFeatures) set(name string, status *v1alpha1.FeatureStatus, found *transition.Leftovers) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.statuses[name] = status
-	delete(l.leftovers, name)
-	if found != nil && status.State == v1alpha1.StateOff {
-		l.leftovers[name] = found.Resources
-	}
-}
-
-// take records that this server leads a feature, from now on unless it already does.
-func (l *ledFeatures) take(name string, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, ok := l.sinces[name]; !ok {
-		l.sinces[name] = now
-	}
-}
-
-func (l *ledFeatures) forget(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.statuses, name)
-	delete(l.leftovers, name)
-	delete(l.sinces, name)
-}

@@ -76,8 +76,8 @@ func gauges(t *testing.T, from metrics.Gatherer) []string {
 
 // idle is a controller that looks after A and does nothing.
 func idle(namespace string, status *v1alpha1.FeatureStatus, found *transition.Leftovers) *Controller {
-	c := &Controller{observer: &observer{config: &Config{Namespace: namespace}, led: newLedFeatures(), tracker: tracker.New(tracker.Config{MaxCrashes: 1})}}
-	c.led.set("A", status, found)
+	c := &Controller{observer: &observer{config: &Config{Namespace: namespace}, tracker: tracker.New(tracker.Config{MaxCrashes: 1})}, shown: newShownFeatures()}
+	c.shown.set("A", status, found)
 	return c
 }
 
@@ -206,7 +206,7 @@ func TestCollector(t *testing.T) {
 			if diff := cmp.Diff(test.want, shown(t, c)); diff != "" {
 				t.Errorf("unexpected metrics (-want +got):\n%s", diff)
 			}
-			c.led.forget("A")
+			c.shown.forget("A")
 			if diff := cmp.Diff([]string{"leader{namespace=ns} 0", "running{namespace=ns} 0"}, shown(t, c)); diff != "" {
 				t.Errorf("after another server took over (-want +got):\n%s", diff)
 			}

@@ -76,7 +76,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.led.set(name, &stored.Status, view.Leftovers)
+	c.shown.set(name, &stored.Status, view.Leftovers)
 	if decision.Start != "" {
 		c.start(ctx, stored, decision.Start)
 	}
@@ -109,6 +109,7 @@ func (c *Controller) drop(name string) {
 	c.runner.stop(name)
 	c.finder.forget(name)
 	c.led.forget(name)
+	c.shown.forget(name)
 }
 
 // announce creates the Feature of a gate that live processes know.
@@ -141,6 +142,7 @@ func (c *Controller) remove(ctx context.Context, feature *v1alpha1.Feature) erro
 		return fmt.Errorf("deleting unknown feature %s: %w", feature.Name, err)
 	}
 	c.led.forget(feature.Name)
+	c.shown.forget(feature.Name)
 	return nil
 }
 
