@@ -24,7 +24,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -73,20 +72,9 @@ func (o *cleaner) clean(ctx context.Context, feature *v1alpha1.Feature) (*v1alph
 // cleanUp returns a feature with a cleanup that has started. Its errors are those of
 // clean. It searches for leftovers, unless some were found.
 func (o *cleaner) cleanUp(ctx context.Context, feature *v1alpha1.Feature, found *bool) (*v1alpha1.Feature, error) {
-	declared := o.features.declared(feature.Name)
-	if len(declared.OnDisable) == 0 {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
-			fmt.Errorf("the feature declares nothing that could be removed"))
-	}
-	if !declared.Removes {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name,
-			fmt.Errorf("nothing may remove from live objects what the feature leaves; delete or replace those that the condition Clean names"))
-	}
-	if err := transition.MayClean(feature, o.gather(feature.Name, o.config.Clock.Now())); err != nil {
+	view := o.gather(feature.Name, o.config.Clock.Now())
+	if err := transition.MayClean(feature, view); err != nil {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, err)
-	}
-	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonMisdeclared {
-		return nil, apierrors.NewConflict(v1alpha1.Resource("features"), feature.Name, errors.New(clean.Message))
 	}
 	if !*found {
 		// The condition Clean may be half an hour old, and the caller may know better.
@@ -96,7 +84,7 @@ func (o *cleaner) cleanUp(ctx context.Context, feature *v1alpha1.Feature, found 
 		*found = true
 	}
 	update := feature.DeepCopy()
-	transition.Begin(&update.Status, false, v1alpha1.TransitionClean, declared, string(uuid.NewUUID()), o.config.Clock.Now())
+	transition.Begin(&update.Status, false, v1alpha1.TransitionClean, view.Declared, string(uuid.NewUUID()), o.config.Clock.Now())
 	return update, nil
 }
 

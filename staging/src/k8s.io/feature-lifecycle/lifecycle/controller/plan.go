@@ -274,7 +274,7 @@ func (o *planner) planDependencies(result *v1alpha1.FeaturePlanStatus, name stri
 func (o *planner) valueAt(name string, here, there *utilversion.Version, now time.Time) (on, off bool) {
 	feature, err := o.lister.Get(name)
 	if err != nil {
-		// Not announced yet: nothing but the gate's specs decides.
+		// It has no Feature yet: nothing but the gate's specs decides.
 		feature = &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: o.config.Namespace, Name: name}}
 	}
 	q, known := o.questionAt(feature, here, there, now)

@@ -354,7 +354,7 @@ func TestUrgentFeaturesReconciledDuringManyReports(t *testing.T) {
 		"counts at rest, and what is stored":  {resting(func(f *v1alpha1.Feature) { f.Status.StoredVersions = []string{"1.36"} }), 0},
 		"counts of a rollout":                 {resting(func(f *v1alpha1.Feature) { f.Spec.Rollout = &v1alpha1.FeatureRollout{} }), 0},
 		"a task is done":                      {stored(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), 0},
-		"it came":                             {func(c *Controller) { c.featureCame(before) }, 0},
+		"it came":                             {func(c *Controller) { c.featureAddedOrDeleted(before) }, 0},
 		"a user reports":                      {of(other), longestBatch},
 		"something is due":                    {func(c *Controller) { c.queue.addDue("A", reportBatch) }, longestBatch},
 		"it is due later":                     {func(c *Controller) { c.queue.addDue("A", 2*longestBatch-reportBatch) }, 2*longestBatch - reportBatch},

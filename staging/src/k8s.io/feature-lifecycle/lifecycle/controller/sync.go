@@ -19,13 +19,11 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -34,7 +32,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// sync brings one feature one step forward: gather, decide, commit.
+// sync reconciles one feature: gather, decide, commit.
 func (c *Controller) sync(ctx context.Context, name string) error {
 	now := c.config.Clock.Now()
 	view := c.gather(name, now)
@@ -46,7 +44,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	feature, err := c.lister.Get(name)
 	if apierrors.IsNotFound(err) {
 		c.drop(name)
-		return c.announce(ctx, name, view)
+		return c.createFeature(ctx, name, view)
 	}
 	if err != nil {
 		return err
@@ -55,7 +53,7 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 		c.drop(name)
 		return nil
 	}
-	if attempt := c.runner.attempt(name); attempt != nil && orphaned(feature, attempt) {
+	if attempt := c.runner.attempt(name); attempt != nil && attempt.Orphaned(feature) {
 		c.runner.stop(name)
 		view.Attempt = nil
 	}
@@ -112,13 +110,9 @@ func (c *Controller) drop(name string) {
 	c.shown.forget(name)
 }
 
-// announce creates the Feature of a gate that live processes know.
-func (c *Controller) announce(ctx context.Context, name string, view transition.View) error {
-	known := len(view.Reporters) > 0
-	for _, server := range view.Servers {
-		known = known || server.Knows
-	}
-	if !known {
+// createFeature creates the Feature of a gate that live processes know.
+func (c *Controller) createFeature(ctx context.Context, name string, view transition.View) error {
+	if !transition.ShouldCreate(view) {
 		return nil
 	}
 	feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}}
@@ -128,7 +122,7 @@ func (c *Controller) announce(ctx context.Context, name string, view transition.
 	_, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Create(ctx, feature, metav1.CreateOptions{})
 	// Another server may have been faster; the watch brings the object.
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("announcing feature %s: %w", name, err)
+		return fmt.Errorf("creating feature %s: %w", name, err)
 	}
 	return nil
 }
@@ -166,12 +160,12 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 		}
 		klog.FromContext(ctx).Info("Feature changed state", "feature", klog.KObj(feature), "from", feature.Status.State, "to", stored.Status.State)
 	}
-	if differed(&feature.Status) && !differed(&stored.Status) {
+	if transition.Differs(&feature.Status) && !transition.Differs(&stored.Status) {
 		// An instance with the other value may have stored what turning off had removed; one
 		// kube-apiserver is enough.
 		c.finder.forget(feature.Name)
 	}
-	if attempt := c.runner.attempt(feature.Name); attempt != nil && orphaned(stored, attempt) {
+	if attempt := c.runner.attempt(feature.Name); attempt != nil && attempt.Orphaned(stored) {
 		c.runner.stop(feature.Name)
 	}
 	for _, event := range decision.Events {
@@ -188,21 +182,7 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 	return stored, nil
 }
 
-// differed returns true while a user has another value than the state.
-func differed(status *v1alpha1.FeatureStatus) bool {
-	return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionConsistent) || meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionUsesMatch)
-}
-
-// orphaned returns true when the task of an attempt of this server has been finished or
-// replaced, by itself or another server. An older version of the feature does not make
-// it true: a list of tasks only gets shorter, and what an attempt began with had its
-// transition.
-func orphaned(feature *v1alpha1.Feature, attempt *transition.Attempt) bool {
-	return feature.Status.Transition == nil || feature.Status.Transition.ID != attempt.TransitionID ||
-		!slices.ContainsFunc(feature.Status.Tasks, func(t v1alpha1.FeatureTask) bool { return t.Name == attempt.Task })
-}
-
-// start begins an attempt at a task. The status that announces it has been stored.
+// start begins an attempt at a task. The status that has it as begun is stored.
 func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
 	t, ok := c.features.taskOf(feature, name)
 	if !ok {
@@ -227,7 +207,7 @@ func (c *Controller) stillWanted(ctx context.Context, name, transitionID string)
 	feature, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err != nil:
-		return fmt.Errorf("asking whether the transition of %s is still wanted: %w", name, err)
+		return fmt.Errorf("reading whether the transition of %s is still wanted: %w", name, err)
 	case feature.Status.Transition == nil || feature.Status.Transition.ID != transitionID:
 		return fmt.Errorf("transition %s of %s has ended or was replaced", transitionID, name)
 	case feature.Spec.Paused:

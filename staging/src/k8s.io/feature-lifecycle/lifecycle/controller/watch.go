@@ -21,8 +21,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -40,7 +38,7 @@ func (c *Controller) watch() error {
 			return fmt.Errorf("watching for the feature lifecycle: %w", err)
 		}
 	}
-	if err := c.register(api.Features().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: c.featureCame, UpdateFunc: c.featureStored, DeleteFunc: c.featureCame}); err != nil {
+	if err := c.register(api.Features().Informer(), cache.ResourceEventHandlerFuncs{AddFunc: c.featureAddedOrDeleted, UpdateFunc: c.featureStored, DeleteFunc: c.featureAddedOrDeleted}); err != nil {
 		return err
 	}
 	if err := track(c, api.FeatureReports().Informer(), c.reportSet, c.reportDeleted); err != nil {
@@ -98,16 +96,16 @@ func (c *Controller) featureStored(old, object any) {
 	switch name := after.Name; {
 	case before.Generation != after.Generation:
 		c.queue.Add(name)
-	case stepped(&before.Status, &after.Status):
-		if c.runner.attempt(name) == nil && awaitsUsers(&after.Status) {
-			c.queue.batches.expect(name, awaited(&before.Status, &after.Status), c.config.Clock.Now())
+	case transition.Stepped(&before.Status, &after.Status):
+		if c.runner.attempt(name) == nil && transition.AwaitsUsers(&after.Status) {
+			c.queue.batches.expect(name, transition.Awaited(&before.Status, &after.Status), c.config.Clock.Now())
 			c.queue.addBatched(name)
 			return
 		}
 		c.queue.Add(name)
 	case c.queue.batches.waits(name):
 		// It is reconciled with the reports that arrive.
-	case counted(before, after):
+	case transition.OnlyCounted(before, after):
 		c.queue.addAfter(name, max(c.queue.batches.least(name), countPeriod))
 	default:
 		c.queue.addAfter(name, c.queue.batches.least(name))
@@ -119,62 +117,8 @@ func (c *Controller) featureStored(old, object any) {
 // fewer missing reports, which all features count.
 const countPeriod = (tracker.MaxDeferrals + 1) * noticePeriod
 
-// counted returns true when nothing is under way, and nothing has changed but the
-// counts, and what conditions contain of them. A canary depends on the counts.
-func counted(before, after *v1alpha1.Feature) bool {
-	if before.Status.Transition != nil || after.Status.Transition != nil || after.Spec.Rollout != nil {
-		return false
-	}
-	rest := func(f *v1alpha1.Feature) *v1alpha1.FeatureStatus {
-		without := f.Status
-		without.Uses, without.Conditions = nil, slices.Clone(f.Status.Conditions)
-		for i := range without.Conditions {
-			without.Conditions[i].Message = ""
-		}
-		return &without
-	}
-	return equality.Semantic.DeepEqual(rest(before), rest(after))
-}
-
-// awaitsUsers returns true while a transition waits for users that have the other
-// value: there is nothing to do before they report.
-func awaitsUsers(s *v1alpha1.FeatureStatus) bool {
-	// Changes of version wait for servers.
-	return s.Transition != nil && !transition.OfVersion(s.State) && len(s.Tasks) > 0 && s.Tasks[0].Name == v1alpha1.TaskWaitForUses &&
-		meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionUsesMatch)
-}
-
-// awaited returns how many users are about to report the value that a transition has
-// begun to wait for: by the last counts, those that had another one.
-func awaited(before, after *v1alpha1.FeatureStatus) int {
-	uses := after.Uses
-	if len(uses) == 0 {
-		// It has just begun: they are counted again.
-		uses = before.Uses
-	}
-	users := 0
-	for _, use := range uses {
-		if use.Enabled == nil || after.Configured == nil || *use.Enabled != after.Configured.Value {
-			users += int(use.Count)
-		}
-	}
-	return users
-}
-
-// stepped returns true when a transition began, ended or completed a step: there is
-// something to do now, or an attempt to stop.
-func stepped(before, after *v1alpha1.FeatureStatus) bool {
-	under := func(s *v1alpha1.FeatureStatus) string {
-		if s.Transition == nil {
-			return ""
-		}
-		return s.Transition.ID
-	}
-	return before.State != after.State || under(before) != under(after) || len(before.Tasks) != len(after.Tasks)
-}
-
-// featureCame enqueues a feature that was created or deleted.
-func (c *Controller) featureCame(object any) {
+// featureAddedOrDeleted enqueues a feature that was created or deleted.
+func (c *Controller) featureAddedOrDeleted(object any) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
 		_, name, _ := cache.SplitMetaNamespaceKey(key)
 		c.queue.Add(name)

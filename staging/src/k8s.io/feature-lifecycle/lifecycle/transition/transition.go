@@ -17,7 +17,6 @@ limitations under the License.
 package transition
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -295,42 +294,6 @@ func (s *step) requeueAt(t time.Time) {
 	after := max(t.Sub(s.now), time.Millisecond)
 	if s.RequeueAfter == 0 || after < s.RequeueAfter {
 		s.RequeueAfter = after
-	}
-}
-
-// MayClean returns why a transition that removes leftovers must not start now, nil when
-// it may (S4). Whether there are leftovers does not matter.
-func MayClean(feature *v1alpha1.Feature, view View) error {
-	if err := Cleanable(feature); err != nil {
-		return err
-	}
-	config := configurationOf(feature, view)
-	_, mixed := clusterVersion(view.Servers)
-	switch {
-	case !config.agreed:
-		return errors.New(orElse(config.message, reportAwaited))
-	case config.value.Value:
-		return errors.New("the configured value is on; the feature is about to be turned on")
-	case mixed:
-		return errors.New("live servers have different effective versions")
-	default:
-		return nil
-	}
-}
-
-// Cleanable returns why the state or the spec of a feature keep it from being cleaned,
-// nil if neither does. It is a part of MayClean, for callers that have the feature
-// alone.
-func Cleanable(feature *v1alpha1.Feature) error {
-	switch {
-	case feature.Status.State == "":
-		return errors.New("the feature has no state yet; try again once it has been adopted")
-	case feature.Status.State != v1alpha1.StateOff:
-		return fmt.Errorf("the feature is %s; only a feature that is Off can be cleaned, turning it off cleans by itself", feature.Status.State)
-	case feature.Spec.Paused:
-		return errors.New("spec.paused holds the feature; set it to false first")
-	default:
-		return nil
 	}
 }
 

@@ -317,37 +317,6 @@ func TestTaskOfOtherDirectionUnknown(t *testing.T) {
 	}
 }
 
-func TestMayClean(t *testing.T) {
-	for name, tc := range map[string]struct {
-		servers []tracker.Server
-		says    string
-	}{
-		"servers agree on off": {[]tracker.Server{server("a", false)}, ""},
-		"servers disagree":     {[]tracker.Server{server("a", false), server("b", true)}, "on in b"},
-		"a server is starting": {[]tracker.Server{server("a", false), {ID: "b", Starting: true}}, "not reported"},
-		"servers agree on on":  {[]tracker.Server{server("a", true)}, "on"},
-		"versions are mixed":   {[]tracker.Server{server("a", false), emulating(server("b", false), "1.35")}, "versions"},
-	} {
-		err := MayClean(feature(v1alpha1.StateOff), View{Servers: tc.servers})
-		if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
-			t.Errorf("%s: got %v, want it to say %q", name, err, tc.says)
-		}
-	}
-	paused := feature(v1alpha1.StateOff)
-	paused.Spec.Paused = true
-	for says, f := range map[string]*v1alpha1.Feature{
-		"no state yet":               feature(""),
-		"the feature is On":          feature(v1alpha1.StateOn),
-		"the feature is TurningOff":  feature(v1alpha1.StateTurningOff, "ClearA"),
-		"the feature is Downgrading": feature(v1alpha1.StateDowngrading, "ClearA"),
-		"set it to false first":      paused,
-	} {
-		if err := MayClean(f, View{Servers: []tracker.Server{server("a", false)}}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s, paused %t: got %v, want it to say %q", f.Status.State, f.Spec.Paused, err, says)
-		}
-	}
-}
-
 // TestLeftoversMessageNamesCleanup: what a flow offers for that is its own.
 func TestLeftoversMessageNamesCleanup(t *testing.T) {
 	left := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "widgets", Group: "example.com", Field: "spec.color", Count: 1, Examples: []string{"default/lamp"}}}}
