@@ -58,7 +58,7 @@ type expirer struct {
 // accumulate. One server deletes each.
 func (e *expirer) deleteExpired(ctx context.Context) {
 	now := e.config.Clock.Now()
-	servers := candidates(e.tracker.Servers("", now), false)
+	servers := leader.Candidates(e.tracker.Servers("", now))
 	mine := func(name string) bool { return leader.Of(name, servers) == e.config.ServerID }
 	// The backoff of objects that are not to be deleted any more is dropped.
 	failed := map[string]postponement{}

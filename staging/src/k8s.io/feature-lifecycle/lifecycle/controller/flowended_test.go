@@ -23,7 +23,6 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
-	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
 // TestAFlowEndsBeforeItsProcess: the replica of an operator that looked after a feature is
@@ -71,30 +70,4 @@ func TestAFlowEndsBeforeItsProcess(t *testing.T) {
 		w.report("server", first, asked(gate("A", false)))
 		w.until(time.Minute, "off", func() bool { return w.state("A") == v1alpha1.StateOff })
 	}, l.declare("A"))
-}
-
-// TestLeads: servers that report and run a flow, and of them those that know the gate
-// if any server does.
-func TestLeads(t *testing.T) {
-	knows := tracker.Server{ID: "s1", Reported: true, Knows: true}
-	plain := tracker.Server{ID: "s2", Reported: true}
-	missing := tracker.Server{ID: "s3"}
-	ended := tracker.Server{ID: "s4", Reported: true, Knows: true, ControllerStopped: true}
-	for sentence, test := range map[string]struct {
-		servers []tracker.Server
-		leads   string
-	}{
-		"one that knows the gate":               {[]tracker.Server{knows, plain, missing}, "s1"},
-		"no server knows the gate":              {[]tracker.Server{plain, missing}, "s2"},
-		"the flow of another has ended":         {[]tracker.Server{ended, knows}, "s1"},
-		"those that know the gate have no flow": {[]tracker.Server{ended, plain}, ""},
-		"none that reports, and none at all":    {[]tracker.Server{missing}, ""},
-	} {
-		for _, id := range []string{"s1", "s2", "s3", "s4"} {
-			c := &observer{config: &Config{ServerID: id}}
-			if got := c.leads("A", test.servers); got != (id == test.leads) {
-				t.Errorf("%s: %s leads: %t, want %q to", sentence, id, got, test.leads)
-			}
-		}
-	}
 }

@@ -17,7 +17,6 @@ limitations under the License.
 package controller
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -61,24 +60,7 @@ func (o *observer) gather(name string, now time.Time) transition.View {
 	return view
 }
 
-// leads returns true if this server leads a feature: the first by rendezvous hashing
-// among the live servers that know the gate or, when none does, among all that report.
-// Servers whose controller has stopped are left out. If all that know the gate have
-// stopped, no server leads: the others lack the tasks of the feature.
+// leads returns true if this server leads a feature.
 func (o *observer) leads(name string, servers []tracker.Server) bool {
-	known := slices.ContainsFunc(servers, func(s tracker.Server) bool { return s.Knows })
-	return leader.Of(name, candidates(servers, known)) == o.config.ServerID
-}
-
-// candidates returns the IDs of the servers that may lead something: they report, and run
-// the controller. If knowing is true, only servers that know the gate are candidates.
-func candidates(servers []tracker.Server, knowing bool) []string {
-	var ids []string
-	for _, server := range servers {
-		// A server that does not report runs no controller either.
-		if server.Reported && !server.ControllerStopped && (server.Knows || !knowing) {
-			ids = append(ids, server.ID)
-		}
-	}
-	return ids
+	return leader.OfServers(name, servers) == o.config.ServerID
 }
