@@ -50,7 +50,7 @@ type expirer struct {
 	config  *Config
 	tracker *tracker.Tracker
 	// backoff is that of reports and Leases that could not be deleted, by name.
-	backoff map[string]postponement
+	backoff map[string]deleteBackoff
 }
 
 // deleteExpired deletes the reports, and the Leases, of processes that terminated or
@@ -61,7 +61,7 @@ func (e *expirer) deleteExpired(ctx context.Context) {
 	servers := leader.Candidates(e.tracker.Servers("", now))
 	mine := func(name string) bool { return leader.Of(name, servers) == e.config.ServerID }
 	// The backoff of objects that are not to be deleted any more is dropped.
-	failed := map[string]postponement{}
+	failed := map[string]deleteBackoff{}
 	try := func(name string, remove func() error, complain func(after time.Duration, err error)) {
 		tried := e.backoff[name]
 		if now.Before(tried.next) {
@@ -92,18 +92,18 @@ func (e *expirer) deleteExpired(ctx context.Context) {
 	e.backoff = failed
 }
 
-// postponement is the backoff of an object that could not be deleted: how often in a row, and
+// deleteBackoff is the backoff of an object that could not be deleted: how often in a row, and
 // when it is tried again.
-type postponement struct {
+type deleteBackoff struct {
 	failures int
 	next     time.Time
 }
 
 // fail counts another failure. The pause doubles: the server refuses the same until
 // permissions change.
-func (p postponement) fail(now time.Time) postponement {
-	failures := p.failures + 1
-	return postponement{failures, now.Add(backoff.Exponential(failures, noticePeriod, maxDeleteBackoff))}
+func (b deleteBackoff) fail(now time.Time) deleteBackoff {
+	failures := b.failures + 1
+	return deleteBackoff{failures, now.Add(backoff.Exponential(failures, noticePeriod, maxDeleteBackoff))}
 }
 
 // removeReport deletes a report, and its Lease first: one that no report names stays for long.
@@ -111,11 +111,9 @@ func (e *expirer) removeReport(ctx context.Context, report *v1alpha1.FeatureRepo
 	if err := e.removeLease(ctx, report.Spec.Liveness.Lease); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	e.tracker.Deleting(report.Name)
-	return e.config.Client.FeaturesV1alpha1().FeatureReports(report.Namespace).Delete(ctx, report.Name, metav1.DeleteOptions{
-		// If the process has returned, the object is another one.
-		Preconditions: &metav1.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion},
-	})
+	deletion := e.tracker.BeginDeletion(report)
+	reports := e.config.Client.FeaturesV1alpha1().FeatureReports(deletion.Namespace)
+	return reports.Delete(ctx, deletion.Name, metav1.DeleteOptions{Preconditions: &deletion.Preconditions})
 }
 
 // removeLease deletes a Lease. It returns an error for which apierrors.IsNotFound is true when
@@ -141,16 +139,9 @@ func (e *expirer) removeLease(ctx context.Context, lease *v1alpha1.LeaseReferenc
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, stored); err != nil {
 			return fmt.Errorf("reading Lease %s/%s: %w", lease.Namespace, lease.Name, err)
 		}
-		renewed := stored.CreationTimestamp.Time
-		if stored.Spec.RenewTime != nil {
-			renewed = stored.Spec.RenewTime.Time
-		}
-		if e.config.Clock.Now().Before(renewed.Add(tracker.ReportRetention)) {
+		if !tracker.LeaseAbandoned(stored, e.config.Clock.Now()) {
 			return apierrors.NewConflict(leases.GroupResource(), lease.Name, errNotObserved)
 		}
-		// It will never be observed: for example, it has lost the label by which Leases are
-		// watched, and is not renewed. For so long a time the process's own clock is
-		// sufficient.
 		version = &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion}
 	}
 	return client.Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: version})

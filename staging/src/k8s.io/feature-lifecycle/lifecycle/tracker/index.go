@@ -148,23 +148,27 @@ func (x *index) replace(name string, report *v1alpha1.FeatureReport, now time.Ti
 	for _, feature := range features {
 		changed[feature] = true
 	}
-	if old != nil {
-		x.take(name, old)
-	}
-	if current != nil {
-		x.put(name, current)
-	}
-	// Release after the present process has joined its group, which may be one of these.
-	if old != nil {
-		left = append(left, old.group)
-	}
-	for _, c := range left {
-		x.release(c)
-	}
+	x.exchange(name, old, current, left)
 	if (old == nil) != (current == nil) {
 		x.generation++
 	}
 	return slices.Sorted(maps.Keys(changed))
+}
+
+// exchange removes one process from every map and adds another; either may be nil. Groups
+// that this leaves without processes, and those of left without one, are dropped.
+func (x *index) exchange(name string, old, current *process, left []*group) {
+	if old != nil {
+		x.take(name, old)
+		left = append(left, old.group)
+	}
+	if current != nil {
+		// It may join one of the groups that were left.
+		x.put(name, current)
+	}
+	for _, c := range left {
+		x.release(c)
+	}
 }
 
 // changedFeatures returns the features that may change when one process replaces

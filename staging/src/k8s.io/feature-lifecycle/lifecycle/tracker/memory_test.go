@@ -52,8 +52,7 @@ func TestDeletedProcessesForgotten(t *testing.T) {
 			tracker.Advance(now)
 			tracker.Snapshot("A", now)
 			for _, r := range tracker.ExpiredReports(now, func(string) bool { return true }) {
-				tracker.Deleting(r.Name)
-				remove(r.Name)
+				remove(tracker.BeginDeletion(r).Name)
 			}
 		}
 	}

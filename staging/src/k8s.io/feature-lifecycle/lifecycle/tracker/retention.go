@@ -22,6 +22,8 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
@@ -88,10 +90,30 @@ func (t *Tracker) expiredSince(lease types.NamespacedName, since time.Time) time
 	return since
 }
 
-// Deleting records that the caller is about to delete a report: the absence of its Node
-// counts from the next report of this name.
-func (t *Tracker) Deleting(report string) {
+// LeaseAbandoned returns true for a stored Lease that was not observed, and was not
+// renewed for the retention. It will never be observed: for example, it has lost the
+// label by which Leases are watched. For so long a time the clock of the process will do.
+func LeaseAbandoned(stored *coordinationv1.Lease, now time.Time) bool {
+	renewed := stored.CreationTimestamp.Time
+	if stored.Spec.RenewTime != nil {
+		renewed = stored.Spec.RenewTime.Time
+	}
+	return !now.Before(renewed.Add(ReportRetention))
+}
+
+// Deletion is the version of a report to delete.
+type Deletion struct {
+	Namespace, Name string
+	// Preconditions are those of that version: if the process has returned, the object is
+	// another one.
+	Preconditions metav1.Preconditions
+}
+
+// BeginDeletion records that the caller is about to delete a report, and returns what to
+// delete. The absence of its Node counts from the next report of this name.
+func (t *Tracker) BeginDeletion(report *v1alpha1.FeatureReport) Deletion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.absences.nodesOf, report)
+	delete(t.absences.nodesOf, report.Name)
+	return Deletion{report.Namespace, report.Name, metav1.Preconditions{UID: &report.UID, ResourceVersion: &report.ResourceVersion}}
 }
