@@ -275,13 +275,13 @@ func TestAttemptChecksTransition(t *testing.T) {
 			t.Errorf("what is wanted is refused: %v", err)
 		}
 		id := w.stored("A").Status.Transition.ID
-		if err := s1.controller.stillWanted(t.Context(), "A", id); err != nil {
+		if err := s1.controller.reconciler.stillWanted(t.Context(), "A", id); err != nil {
 			t.Errorf("the transition under way: %v", err)
 		}
-		if err := s1.controller.stillWanted(t.Context(), "A", "another"); err == nil {
+		if err := s1.controller.reconciler.stillWanted(t.Context(), "A", "another"); err == nil {
 			t.Error("a transition that was replaced is wanted")
 		}
-		if err := s1.controller.stillWanted(t.Context(), "B", id); err == nil {
+		if err := s1.controller.reconciler.stillWanted(t.Context(), "B", id); err == nil {
 			t.Error("a transition of a feature that is gone is wanted")
 		}
 	}, s.declare())

@@ -106,10 +106,10 @@ type Config struct {
 // server leads, and answers for all of them.
 type Controller struct {
 	*observer
-	planner *planner
-	cleaner *cleaner
-	expirer *expirer
-
+	reconciler *reconciler
+	planner    *planner
+	cleaner    *cleaner
+	expirer    *expirer
 	// shown is what metrics show.
 	shown *shownFeatures
 
@@ -200,14 +200,16 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 	config.Tasks.ClearedBy = o.clearedBy
 	o.runner = newRunner(config.Namespace, config.Tasks, config.Clock, features.addAfter)
 	o.finder = newFinder(config.Tasks, tasks, config.Clock, features.addAfter)
+	shown := newShownFeatures()
 	c := &Controller{
-		observer:  o,
-		planner:   &planner{o},
-		cleaner:   &cleaner{o, features.addAfter},
-		expirer:   &expirer{config: &config, tracker: o.tracker},
-		shown:     newShownFeatures(),
-		informers: informers,
-		queue:     features,
+		observer:   o,
+		reconciler: &reconciler{o, features, shown},
+		planner:    &planner{o},
+		cleaner:    &cleaner{o, features.addAfter},
+		expirer:    &expirer{config: &config, tracker: o.tracker},
+		shown:      shown,
+		informers:  informers,
+		queue:      features,
 	}
 	if err := c.watch(); err != nil {
 		return nil, err
@@ -303,17 +305,9 @@ func (c *Controller) work(ctx context.Context) {
 	}
 }
 
-// process brings a feature from the queue forward, or puts it back.
+// process reconciles a feature that was taken from the queue.
 func (c *Controller) process(ctx context.Context, name string) error {
-	defer c.queue.Done(name)
-	// Before the reconciliation: later changes have to be reconciled again.
-	c.queue.batches.taken(name, c.config.Clock.Now())
-	if err := c.sync(ctx, name); err != nil {
-		c.queue.AddRateLimited(name)
-		return err
-	}
-	c.queue.Forget(name)
-	return nil
+	return c.queue.handle(name, func() error { return c.reconciler.sync(ctx, name) })
 }
 
 // enqueueEverything reconciles every feature at once.

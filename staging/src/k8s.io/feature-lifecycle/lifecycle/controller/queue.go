@@ -73,6 +73,19 @@ func (q *featureQueue) addDue(name string, after time.Duration) {
 	q.AddAfter(name, max(after, q.batches.least(name)))
 }
 
+// handle reconciles a feature that was taken out of the queue, and puts it back if that
+// fails. A change during the reconciliation enqueues the feature again.
+func (q *featureQueue) handle(name string, reconcile func() error) error {
+	defer q.Done(name)
+	q.batches.taken(name, q.clock.Now())
+	if err := reconcile(); err != nil {
+		q.AddRateLimited(name)
+		return err
+	}
+	q.Forget(name)
+	return nil
+}
+
 // flushQuiet enqueues features whose reports are batched for long as soon as no more
 // arrive, until the context ends.
 func (q *featureQueue) flushQuiet(ctx context.Context) {

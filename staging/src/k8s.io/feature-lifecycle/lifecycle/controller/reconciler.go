@@ -32,94 +32,102 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// reconciler reconciles the features that this server leads.
+type reconciler struct {
+	*observer
+	queue *featureQueue
+	// shown is what metrics show.
+	shown *shownFeatures
+}
+
 // sync reconciles one feature: gather, decide, commit.
-func (c *Controller) sync(ctx context.Context, name string) error {
-	now := c.config.Clock.Now()
-	view := c.gather(name, now)
-	if !c.leads(name, view.Servers) {
-		c.drop(name)
+func (r *reconciler) sync(ctx context.Context, name string) error {
+	now := r.config.Clock.Now()
+	view := r.gather(name, now)
+	if !r.leads(name, view.Servers) {
+		r.drop(name)
 		return nil
 	}
-	c.led.take(name, now)
-	feature, err := c.lister.Get(name)
+	r.led.take(name, now)
+	feature, err := r.lister.Get(name)
 	if apierrors.IsNotFound(err) {
-		c.drop(name)
-		return c.createFeature(ctx, name, view)
+		r.drop(name)
+		return r.createFeature(ctx, name, view)
 	}
 	if err != nil {
 		return err
 	}
 	if feature.DeletionTimestamp != nil {
-		c.drop(name)
+		r.drop(name)
 		return nil
 	}
-	if attempt := c.runner.attempt(name); attempt != nil && attempt.Orphaned(feature) {
-		c.runner.stop(name)
+	if attempt := r.runner.attempt(name); attempt != nil && attempt.Orphaned(feature) {
+		r.runner.stop(name)
 		view.Attempt = nil
 	}
 	if feature.Status.State != v1alpha1.StateOff {
 		// The request for a cleanup writes its beginning, on any server: earlier findings do
 		// not show what is left after it.
-		c.finder.forgetLeftovers(name)
-		view.Leftovers = c.finder.result(name)
+		r.finder.forgetLeftovers(name)
+		view.Leftovers = r.finder.result(name)
 	}
-	decision := transition.Next(feature, view, c.config.Settings, now)
+	decision := transition.Next(feature, view, r.config.Settings, now)
 	if decision.Delete {
-		return c.remove(ctx, feature)
+		return r.remove(ctx, feature)
 	}
 	if decision.Hold {
-		c.runner.stop(name)
+		r.runner.stop(name)
 	}
-	stored, err := c.commit(ctx, feature, decision)
+	stored, err := r.commit(ctx, feature, decision)
 	if err != nil {
 		return err
 	}
-	c.shown.set(name, &stored.Status, view.Leftovers)
+	r.shown.set(name, &stored.Status, view.Leftovers)
 	if decision.Start != "" {
-		c.start(ctx, stored, decision.Start)
+		r.start(ctx, stored, decision.Start)
 	}
-	if next := c.look(ctx, &stored.Status, c.features[name]); next > 0 {
-		c.queue.AddAfter(name, next)
+	if next := r.look(ctx, &stored.Status, r.features[name]); next > 0 {
+		r.queue.AddAfter(name, next)
 	}
 	if decision.RequeueAfter > 0 {
-		c.queue.addDue(name, decision.RequeueAfter)
+		r.queue.addDue(name, decision.RequeueAfter)
 	}
 	return nil
 }
 
 // look starts a search for leftovers, and an inspection of the declaration, when that
 // is due, and returns when it is due again, 0 for not before the state changes.
-func (c *Controller) look(ctx context.Context, status *v1alpha1.FeatureStatus, feature lifecycle.Feature) time.Duration {
+func (r *reconciler) look(ctx context.Context, status *v1alpha1.FeatureStatus, feature lifecycle.Feature) time.Duration {
 	switch status.State {
 	case v1alpha1.StateOff:
 		if len(feature.OnDisable) > 0 {
-			return c.finder.refresh(ctx, feature)
+			return r.finder.refresh(ctx, feature)
 		}
 	case v1alpha1.StateOn:
 	default:
 		return 0
 	}
-	return c.finder.inspect(ctx, feature)
+	return r.finder.inspect(ctx, feature)
 }
 
 // drop ends what this server does for a feature, and forgets it.
-func (c *Controller) drop(name string) {
-	c.runner.stop(name)
-	c.finder.forget(name)
-	c.led.forget(name)
-	c.shown.forget(name)
+func (r *reconciler) drop(name string) {
+	r.runner.stop(name)
+	r.finder.forget(name)
+	r.led.forget(name)
+	r.shown.forget(name)
 }
 
 // createFeature creates the Feature of a gate that live processes know.
-func (c *Controller) createFeature(ctx context.Context, name string, view transition.View) error {
+func (r *reconciler) createFeature(ctx context.Context, name string, view transition.View) error {
 	if !transition.ShouldCreate(view) {
 		return nil
 	}
-	feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.config.Namespace, Name: name}}
-	if c.config.Owner != nil {
-		feature.OwnerReferences = []metav1.OwnerReference{*c.config.Owner}
+	feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: r.config.Namespace, Name: name}}
+	if r.config.Owner != nil {
+		feature.OwnerReferences = []metav1.OwnerReference{*r.config.Owner}
 	}
-	_, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Create(ctx, feature, metav1.CreateOptions{})
+	_, err := r.config.Client.FeaturesV1alpha1().Features(r.config.Namespace).Create(ctx, feature, metav1.CreateOptions{})
 	// Another server may have been faster; the watch brings the object.
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating feature %s: %w", name, err)
@@ -127,46 +135,46 @@ func (c *Controller) createFeature(ctx context.Context, name string, view transi
 	return nil
 }
 
-func (c *Controller) remove(ctx context.Context, feature *v1alpha1.Feature) error {
+func (r *reconciler) remove(ctx context.Context, feature *v1alpha1.Feature) error {
 	klog.FromContext(ctx).Info("Deleting a feature that no process knows any more", "feature", klog.KObj(feature), "version", feature.Status.Version)
-	err := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace).Delete(ctx, feature.Name, metav1.DeleteOptions{
+	err := r.config.Client.FeaturesV1alpha1().Features(feature.Namespace).Delete(ctx, feature.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &feature.UID, ResourceVersion: &feature.ResourceVersion},
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting unknown feature %s: %w", feature.Name, err)
 	}
-	c.led.forget(feature.Name)
-	c.shown.forget(feature.Name)
+	r.led.forget(feature.Name)
+	r.shown.forget(feature.Name)
 	return nil
 }
 
 // commit stores the decided status if it differs from the stored one. The
 // resourceVersion of what was read goes with it, so that a decision made on an
 // old picture is refused.
-func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, decision transition.Decision) (*v1alpha1.Feature, error) {
+func (r *reconciler) commit(ctx context.Context, feature *v1alpha1.Feature, decision transition.Decision) (*v1alpha1.Feature, error) {
 	if equality.Semantic.DeepEqual(feature.Status, decision.Status) {
 		return feature, nil
 	}
 	update := feature.DeepCopy()
 	update.Status = decision.Status
-	stored, err := c.config.Client.FeaturesV1alpha1().Features(feature.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
+	stored, err := r.config.Client.FeaturesV1alpha1().Features(feature.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("storing the status of feature %s: %w", feature.Name, err)
 	}
 	if stored.Status.State != feature.Status.State {
-		c.finder.forget(feature.Name)
+		r.finder.forget(feature.Name)
 		if t := feature.Status.Transition; t != nil && stored.Status.Transition == nil {
-			transitionSeconds.WithLabelValues(feature.Namespace, string(stored.Status.State)).Observe(c.config.Clock.Since(t.StartTime.Time).Seconds())
+			transitionSeconds.WithLabelValues(feature.Namespace, string(stored.Status.State)).Observe(r.config.Clock.Since(t.StartTime.Time).Seconds())
 		}
 		klog.FromContext(ctx).Info("Feature changed state", "feature", klog.KObj(feature), "from", feature.Status.State, "to", stored.Status.State)
 	}
 	if transition.Differs(&feature.Status) && !transition.Differs(&stored.Status) {
 		// An instance with the other value may have stored what turning off had removed; one
 		// kube-apiserver is enough.
-		c.finder.forget(feature.Name)
+		r.finder.forget(feature.Name)
 	}
-	if attempt := c.runner.attempt(feature.Name); attempt != nil && attempt.Orphaned(stored) {
-		c.runner.stop(feature.Name)
+	if attempt := r.runner.attempt(feature.Name); attempt != nil && attempt.Orphaned(stored) {
+		r.runner.stop(feature.Name)
 	}
 	for _, event := range decision.Events {
 		kind := corev1.EventTypeNormal
@@ -177,14 +185,14 @@ func (c *Controller) commit(ctx context.Context, feature *v1alpha1.Feature, deci
 			// Its author reads the log.
 			klog.FromContext(ctx).Error(nil, "Feature does not fit the server", "feature", klog.KObj(stored), "problem", event.Message)
 		}
-		c.config.Recorder.Event(stored, kind, event.Reason, event.Message)
+		r.config.Recorder.Event(stored, kind, event.Reason, event.Message)
 	}
 	return stored, nil
 }
 
 // start begins an attempt at a task. The status that has it as begun is stored.
-func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
-	t, ok := c.features.taskOf(feature, name)
+func (r *reconciler) start(ctx context.Context, feature *v1alpha1.Feature, name string) {
+	t, ok := r.features.taskOf(feature, name)
 	if !ok {
 		return
 	}
@@ -193,18 +201,18 @@ func (c *Controller) start(ctx context.Context, feature *v1alpha1.Feature, name 
 	if transition.SaysBlocked(feature) {
 		previous = transition.Blocked
 	}
-	c.runner.start(ctx, t, task.Attempt{
+	r.runner.start(ctx, t, task.Attempt{
 		Feature:      feature.Name,
 		TransitionID: id,
 		Last:         task.Progress{Done: first.Done, Total: first.Total, Checkpoint: first.Checkpoint},
-		Check:        func(ctx context.Context) error { return c.stillWanted(ctx, feature.Name, id) },
+		Check:        func(ctx context.Context) error { return r.stillWanted(ctx, feature.Name, id) },
 	}, previous)
 }
 
 // stillWanted reads from the API whether a transition is under way. This process's
 // cache may be stale.
-func (c *Controller) stillWanted(ctx context.Context, name, transitionID string) error {
-	feature, err := c.config.Client.FeaturesV1alpha1().Features(c.config.Namespace).Get(ctx, name, metav1.GetOptions{})
+func (r *reconciler) stillWanted(ctx context.Context, name, transitionID string) error {
+	feature, err := r.config.Client.FeaturesV1alpha1().Features(r.config.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading whether the transition of %s is still wanted: %w", name, err)
