@@ -177,7 +177,10 @@ func (c *Config) complete() error {
 func newController(config Config, informers externalversions.SharedInformerFactory, queue workqueue.TypedRateLimitingInterface[string]) (*Controller, error) {
 	features := &featureQueue{queue, newBatches(), config.Clock}
 	o := &observer{
-		config:   &config,
+		config: &config,
+		binary: versionskew.Binary{
+			Specs: config.Specs, From: config.SpecsFrom, UpTo: config.SpecsUpTo, Dependencies: config.Dependencies,
+		},
 		features: declarations{},
 		lister:   informers.Features().V1alpha1().Features().Lister().Features(config.Namespace),
 		tracker: tracker.New(tracker.Config{

@@ -24,11 +24,13 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // observer reads what this server knows. It changes nothing.
 type observer struct {
 	config   *Config
+	binary   versionskew.Binary
 	features declarations
 	lister   listers.FeatureNamespaceLister
 	tracker  *tracker.Tracker
@@ -53,7 +55,7 @@ func (o *observer) gather(name string, now time.Time) transition.View {
 		WatchingSince:   o.led.since(name, now),
 		NewTransitionID: string(uuid.NewUUID()),
 	}
-	view.Upgrade, view.Downgrade = o.safety(name, snapshot.Flags, view.Declared)
+	view.Upgrade, view.Downgrade = o.evaluateSkew(name, snapshot.Flags, view.Declared)
 	if o.config.NotServed != nil {
 		view.NotServed = o.config.NotServed(name)
 	}

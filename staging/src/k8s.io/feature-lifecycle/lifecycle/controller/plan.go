@@ -27,8 +27,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -51,17 +49,22 @@ func (o *planner) plan(ctx context.Context, feature *v1alpha1.Feature, request *
 	now := o.config.Clock.Now()
 	view := o.gather(feature.Name, now)
 	plan := transition.Plan{To: request.Spec.TargetVersion, Component: o.config.Component}
-	result := &v1alpha1.FeaturePlanStatus{}
+	var forecast versionskew.Forecast
 	if request.Spec.Enabled != nil {
-		result.Configured = &v1alpha1.FeatureConfiguration{Value: *request.Spec.Enabled, Source: v1alpha1.SourceCommandLine}
+		configured := v1alpha1.FeatureConfiguration{Value: *request.Spec.Enabled, Source: v1alpha1.SourceCommandLine}
 		if feature.Status.Control == v1alpha1.ControlDynamic {
-			result.Configured.Source = v1alpha1.SourceAPI
+			configured.Source = v1alpha1.SourceAPI
 		}
-		if others := o.planDependencies(result, feature.Name, func(name string) (on, off bool) { return o.tracker.Values(name, now) }); len(others) > 0 {
-			result.Blockers = append(result.Blockers, versionskew.Conflict(feature.Name, result.Configured.Value, others, ""))
+		forecast = o.binary.ForecastValue(feature.Name, configured, func(name string) (on, off bool) { return o.tracker.Values(name, now) })
+	} else {
+		var err error
+		if forecast, err = o.forecast(feature, view, plan.To, now); err != nil {
+			return nil, err
 		}
-	} else if err := o.planVersion(feature, view, plan.To, result, now); err != nil {
-		return nil, err
+	}
+	result := &v1alpha1.FeaturePlanStatus{
+		Configured: forecast.Configured, Dependencies: forecast.Dependencies, Dependents: forecast.Dependents,
+		Blockers: forecast.Blockers, Unknown: forecast.Unknown,
 	}
 	if result.Configured != nil {
 		plan.Value = &result.Configured.Value
@@ -179,110 +182,32 @@ func waitsFor(p v1alpha1.PlannedTask) []string {
 	return held
 }
 
-// planVersion determines which value the feature would have at a version, and why
-// binaries would refuse to start there. It uses the specs of this binary: reports of
-// others are about the version that they have.
-func (o *planner) planVersion(feature *v1alpha1.Feature, view transition.View, to string, result *v1alpha1.FeaturePlanStatus, now time.Time) error {
-	there, err := utilversion.ParseMajorMinor(to)
-	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %q; write a minor version such as 1.36: %v", to, err))
-	}
+// forecast returns what a move to a version would make of the feature's value.
+func (o *planner) forecast(feature *v1alpha1.Feature, view transition.View, to string, now time.Time) (versionskew.Forecast, error) {
 	cluster, mixed := transition.ClusterVersion(view.Servers)
-	here, err := utilversion.ParseMajorMinor(cluster)
+	move, err := versionskew.ParseMove(cluster, to)
 	if err != nil {
-		result.Unknown = append(result.Unknown, fmt.Sprintf("the cluster's version, and so what a move to %s would change: no live server reports it", to))
-		return nil
+		return versionskew.Forecast{}, apierrors.NewBadRequest(err.Error())
 	}
-	if there.Major() > here.Major()+1 || here.Major() > there.Major()+1 {
-		return apierrors.NewBadRequest(fmt.Sprintf("spec.targetVersion is %s, and the cluster has %s; a plan is for a version of %d.x, or of the major version before or after that", to, cluster, here.Major()))
-	}
-	if there.EqualTo(here) && !mixed {
-		result.Configured = versionskew.Configured(feature)
-		return nil
-	}
-	q, known := o.questionAt(feature, here, there, now)
-	result.Blockers, result.Unknown = o.outOfReach(q, known, here, there)
-	if len(result.Unknown) > 0 {
-		return nil
-	}
-	if v, refuses := q.Refuses(); refuses {
-		result.Blockers = append(result.Blockers, v.Message())
-	}
-	value := q.Value()
-	result.Configured = &value
-	others := o.planDependencies(result, feature.Name, func(name string) (on, off bool) { return o.valueAt(name, here, there, now) })
-	if why, _ := q.RefusesDependencies(); why == "" && len(others) > 0 {
-		// No process would refuse its command line: the value is one of the API.
-		result.Blockers = append(result.Blockers, versionskew.Conflict(feature.Name, value.Value, others, " in "+to))
-	}
-	return nil
-}
-
-// questionAt returns what is known of a feature for a move of these servers. known is
-// false when this server does not have the gate.
-func (o *planner) questionAt(feature *v1alpha1.Feature, here, there *utilversion.Version, now time.Time) (q versionskew.Input, known bool) {
-	_, known = o.config.Specs[featuregate.Feature(feature.Name)]
-	q = o.question(feature, o.tracker.Flags(feature.Name, now), o.features.declared(feature.Name), here, there)
-	q.Emulated = true
-	return q, known
-}
-
-// outOfReach returns what this server cannot know of a version, and what no server can
-// do about it.
-func (o *planner) outOfReach(q versionskew.Input, known bool, here, there *utilversion.Version) (blockers, unknown []string) {
-	highest := here
-	if o.config.SpecsUpTo != nil {
-		highest = o.config.SpecsUpTo
-	}
-	switch lowest := o.config.SpecsFrom; {
-	case there.GreaterThan(highest):
-		// Whether the next minor version is one of this major version or the first of the
-		// next one is unknown.
-		next := highest.AddMinor(1)
-		if there.Major() > highest.Major() {
-			next = utilversion.MajorMinor(highest.Major()+1, 0)
+	return o.binary.ForecastMove(feature, move, mixed, func(gate string) versionskew.Input {
+		of := feature
+		if gate != feature.Name {
+			of = o.stored(gate)
 		}
-		if there.GreaterThan(next) {
-			blockers = append(blockers, fmt.Sprintf("servers may not skip a minor version (Kubernetes' version skew policy); move to %s first", next))
-		}
-		return blockers, q.Ahead(highest)
-	case lowest != nil && there.LessThan(lowest):
-		blockers = append(blockers, fmt.Sprintf("servers of %d.%d can emulate no version below %s, so nothing would bring what is stored to the form of %s; move to %s first, and on with binaries of it", highest.Major(), highest.Minor(), lowest, there, lowest))
-		return blockers, []string{fmt.Sprintf("what %s makes of the gate: this binary knows versions from %s on", there, lowest)}
-	case !known:
-		return nil, []string{fmt.Sprintf("what %s makes of the gate: this server does not have it", there)}
-	default:
-		return nil, nil
-	}
+		q := o.input(of, o.tracker.Flags(gate, now), o.features.declared(gate), move)
+		q.Emulated = true
+		return q
+	}), nil
 }
 
-// planDependencies adds the gates that would conflict with the value of this one,
-// because one depends on the other, and returns them.
-func (o *planner) planDependencies(result *v1alpha1.FeaturePlanStatus, name string, values func(name string) (on, off bool)) []string {
-	value := result.Configured.Value
-	dependencies := versionskew.Dependencies(o.config.Dependencies)
-	if value {
-		result.Dependencies = slices.DeleteFunc(dependencies.Of(name), func(other string) bool { _, off := values(other); return !off })
-	} else {
-		result.Dependents = slices.DeleteFunc(dependencies.On(name), func(other string) bool { on, _ := values(other); return !on })
-	}
-	return slices.Concat(result.Dependencies, result.Dependents)
-}
-
-// valueAt returns whether a gate would be on or off at a version; neither when that is
-// unknown.
-func (o *planner) valueAt(name string, here, there *utilversion.Version, now time.Time) (on, off bool) {
-	feature, err := o.lister.Get(name)
+// stored returns the Feature of a gate. If it has none yet, nothing but the gate's specs
+// decides.
+func (o *planner) stored(gate string) *v1alpha1.Feature {
+	feature, err := o.lister.Get(gate)
 	if err != nil {
-		// It has no Feature yet: nothing but the gate's specs decides.
-		feature = &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: o.config.Namespace, Name: name}}
+		return &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: o.config.Namespace, Name: gate}}
 	}
-	q, known := o.questionAt(feature, here, there, now)
-	if !known {
-		return false, false
-	}
-	value := q.Value().Value
-	return value, !value
+	return feature
 }
 
 // undecidedUsers returns, for the plan of a value, the processes that may use the feature and

@@ -17,73 +17,53 @@ limitations under the License.
 package controller
 
 import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
-// safety returns the functions that evaluate moves to the adjacent minor versions from
-// this binary's own specs of the gate, as far as they reach. They are nil for gates
+// evaluateSkew returns the functions that evaluate moves to the adjacent minor versions
+// from this binary's own specs of the gate, as far as they reach. They are nil for gates
 // that this server does not have: their behavior in another version is unknown here.
-func (o *observer) safety(name string, flags tracker.Flags, declared transition.Declared) (upgrade, downgrade transition.EvaluateSkew) {
-	if _, ok := o.config.Specs[featuregate.Feature(name)]; !ok {
+func (o *observer) evaluateSkew(name string, flags tracker.Flags, declared transition.Declared) (upgrade, downgrade transition.EvaluateSkew) {
+	if !o.binary.Has(name) {
 		return nil, nil
 	}
-	judge := func(feature *v1alpha1.Feature, here, there *utilversion.Version) *transition.SkewResult {
-		q := o.question(feature, flags, declared, here, there)
-		v := versionskew.Evaluate(q)
-		if known := o.config.SpecsUpTo; !q.Down && (known == nil || known.LessThan(there)) {
-			v = versionskew.EvaluateAhead(q)
-		}
+	evaluate := func(feature *v1alpha1.Feature, current, target *utilversion.Version) *transition.SkewResult {
+		move := versionskew.Move{Current: current, Target: target}
+		v := o.binary.Evaluate(o.input(feature, flags, declared, move), move)
 		return &transition.SkewResult{Status: v.Status, Reason: v.Reason, Message: v.Message()}
 	}
 	upgrade = func(feature *v1alpha1.Feature, version string) *transition.SkewResult {
-		here, err := utilversion.ParseMajorMinor(version)
+		current, err := utilversion.ParseMajorMinor(version)
 		if err != nil {
 			return nil
 		}
-		return judge(feature, here, here.AddMinor(1))
+		return evaluate(feature, current, current.AddMinor(1))
 	}
 	downgrade = func(feature *v1alpha1.Feature, version string) *transition.SkewResult {
-		here, err := utilversion.ParseMajorMinor(version)
-		if err != nil || here.Minor() == 0 {
+		current, err := utilversion.ParseMajorMinor(version)
+		if err != nil || current.Minor() == 0 {
 			return nil
 		}
-		return judge(feature, here, here.SubtractMinor(1))
+		return evaluate(feature, current, current.SubtractMinor(1))
 	}
 	return upgrade, downgrade
 }
 
-// question returns what is known of a feature for a move between two versions, from the
-// specs of its gate and of the related ones.
-func (o *observer) question(feature *v1alpha1.Feature, flags tracker.Flags, declared transition.Declared, here, there *utilversion.Version) versionskew.Input {
-	specs := o.config.Specs[featuregate.Feature(feature.Name)]
-	q := versionskew.Input{
-		Feature:     feature,
-		To:          there.String(),
-		Down:        there.LessThan(here),
-		Current:     versionskew.SpecAt(specs, here),
-		Target:      versionskew.SpecAt(specs, there),
-		Explicit:    flags.Explicit,
-		Controlled:  flags.Controlled,
-		Dependences: slices.Clone(flags.Dependences),
-		Stages:      flags.Stages,
-		Tasks:       transition.PathTo(&feature.Status, declared, there.String()),
-		Clears:      len(declared.OnDisable) > 0,
-	}
-	for i := range q.Dependences {
-		d := &q.Dependences[i]
-		d.Target = versionskew.SpecAt(o.config.Specs[featuregate.Feature(d.Name)], there)
-	}
-	q.StartupBlocking = declared.ObstructingOf(q.Tasks)
-	if clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
-		q.Leftovers = clean.Message
-	}
-	return q
+// input returns what is known of a feature for a move between two versions.
+func (o *observer) input(feature *v1alpha1.Feature, flags tracker.Flags, declared transition.Declared, move versionskew.Move) versionskew.Input {
+	tasks := transition.PathTo(&feature.Status, declared, move.Target.String())
+	return o.binary.Complete(versionskew.Input{
+		Feature:         feature,
+		Explicit:        flags.Explicit,
+		Controlled:      flags.Controlled,
+		Dependences:     flags.Dependences,
+		Stages:          flags.Stages,
+		Tasks:           tasks,
+		StartupBlocking: declared.ObstructingOf(tasks),
+		Clears:          len(declared.OnDisable) > 0,
+	}, move)
 }

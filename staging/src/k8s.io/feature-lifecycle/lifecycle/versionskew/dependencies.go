@@ -45,6 +45,16 @@ func (d Dependencies) On(name string) []string {
 	return closure(reversed, name)
 }
 
+// Opposing returns the gates that would conflict with the value of a gate, because one
+// depends on the other: dependencies that are off, or dependents that are on. Values
+// returns whether a gate is on or off in some process.
+func (d Dependencies) Opposing(name string, value bool, values func(name string) (on, off bool)) (dependencies, dependents []string) {
+	if value {
+		return slices.DeleteFunc(d.Of(name), func(other string) bool { _, off := values(other); return !off }), nil
+	}
+	return nil, slices.DeleteFunc(d.On(name), func(other string) bool { on, _ := values(other); return !on })
+}
+
 // closure returns what can be reached from a gate, without the gate itself.
 func closure(edges Dependencies, name string) []string {
 	reached := map[string]bool{name: true}
