@@ -78,6 +78,7 @@ func run() ([]string, error) {
 	findings = append(findings, targets(files)...)
 	findings = append(findings, sections(files)...)
 	findings = append(findings, versions(files)...)
+	findings = append(findings, methods(files)...)
 	packages, err := list()
 	if err != nil {
 		return nil, err
