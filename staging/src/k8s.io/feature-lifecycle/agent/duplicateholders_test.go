@@ -31,15 +31,15 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// rivals reads the counter, which is one for the process.
-func rivals(t *testing.T) float64 {
+// duplicateHolders reads the counter, of which a process has one.
+func duplicateHolders(t *testing.T) float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() == "feature_lifecycle_report_rivals_total" {
+		if family.GetName() == "feature_lifecycle_report_duplicate_holders_total" {
 			return family.GetMetric()[0].GetCounter().GetValue()
 		}
 	}
@@ -59,12 +59,12 @@ func TestLeaseOfLostProcessIsNoDuplicateHolder(t *testing.T) {
 			failed++
 			return true, nil, apierrors.NewInternalError(errors.New("no space"))
 		})
-		before := rivals(t)
+		before := duplicateHolders(t)
 		f.startWith(klog.NewContext(t.Context(), logger))
 		defer f.end()
 		f.pass(10 * time.Minute)
-		if n := rivals(t) - before; n > 0 || strings.Contains(logs.String(), "Another process") || failed < 10 {
-			t.Errorf("%v rivals were counted, and %d renewals failed; the log says:\n%s", n, failed, logs)
+		if n := duplicateHolders(t) - before; n > 0 || strings.Contains(logs.String(), "Another process") || failed < 10 {
+			t.Errorf("%v duplicate holders were counted, and %d renewals failed; the log says:\n%s", n, failed, logs)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestDuplicateHoldersAreLoggedOnceAndCounted(t *testing.T) {
 				f := prepare(t, nil)
 				f.startWith(ctx)
 				f.pass(time.Minute)
-				before := rivals(t)
+				before := duplicateHolders(t)
 				second := prepare(t, func(c *ReporterConfig) { c.Clients = Clients{Features: f.server, Kube: f.kube} })
 				if test.together == 0 {
 					f.end()
@@ -105,8 +105,8 @@ func TestDuplicateHoldersAreLoggedOnceAndCounted(t *testing.T) {
 				if said := logs.String(); strings.Count(said, "Another process reports feature gates under the same name") != test.says {
 					t.Errorf("the log says:\n%swant it %d times", said, test.says)
 				}
-				if n := rivals(t) - before; n < test.fewest || n > test.mostTimes {
-					t.Errorf("%v rivals were counted, want %v to %v", n, test.fewest, test.mostTimes)
+				if n := duplicateHolders(t) - before; n < test.fewest || n > test.mostTimes {
+					t.Errorf("%v duplicate holders were counted, want %v to %v", n, test.fewest, test.mostTimes)
 				}
 			})
 		})

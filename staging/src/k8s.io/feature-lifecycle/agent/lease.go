@@ -167,7 +167,7 @@ func (r *Reporter) noteHolder(ctx context.Context, lease *coordinationv1.Lease) 
 	}
 	if r.duplicateHolders++; r.duplicateHolders > 1 {
 		// The first one may have been an earlier process that has terminated.
-		rivalsTotal.Inc()
+		duplicateHoldersTotal.Inc()
 	}
 	if r.duplicateHolders > maxDuplicateHolders && !r.duplicatesLogged {
 		r.duplicatesLogged = true

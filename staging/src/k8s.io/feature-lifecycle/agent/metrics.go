@@ -41,9 +41,9 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"result"})
 
-	rivalsTotal = metrics.NewCounter(&metrics.CounterOpts{
+	duplicateHoldersTotal = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      subsystem,
-		Name:           "report_rivals_total",
+		Name:           "report_duplicate_holders_total",
 		Help:           "Times that this process found the Lease of its feature report renewed by another process, which reports under the same name.",
 		StabilityLevel: metrics.ALPHA,
 	})
@@ -65,6 +65,6 @@ var (
 
 // A process has one registry, so metrics are registered once.
 var (
-	registerReporterMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(requestsTotal, rivalsTotal) })
+	registerReporterMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(requestsTotal, duplicateHoldersTotal) })
 	registerSyncerMetrics   = sync.OnceFunc(func() { legacyregistry.MustRegister(remoteValues, remoteValuesOrigin) })
 )
