@@ -54,7 +54,7 @@ func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 			halted = ago(r.HaltTime.Time) + " ago"
 		}
 		painted("Halted", red, halted+": "+r.Message)
-		line("Gone", orNone(strings.Join(r.FailedInstances, ", ")))
+		line("Failed", orNone(strings.Join(r.FailedInstances, ", ")))
 		line("Next", fmt.Sprintf("find out why, then kubectl feature rollout %s --retry%s, or kubectl feature %s %s%s",
 			f.Name, namespaceFlag(f), map[bool]string{true: "disable", false: "enable"}[r.Value], f.Name, namespaceFlag(f)))
 	case r.UnhealthySince != nil:

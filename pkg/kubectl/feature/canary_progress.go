@@ -60,7 +60,7 @@ func (o *setOptions) trial(ctx context.Context, f *v1alpha1.Feature) *trial {
 	}
 	for _, p := range used.Processes {
 		instance := rollout.Instance{Component: p.Component, Name: p.Instance}
-		if !p.Queried || p.Explicit || p.life().gone() || !rollout.Includes(&f.Status.Rollout.Observed, f.Name, instance) {
+		if !p.Queried || p.Explicit || p.life().unreachable() || !rollout.Includes(&f.Status.Rollout.Observed, f.Name, instance) {
 			continue
 		}
 		t.chosen++

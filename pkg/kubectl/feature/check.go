@@ -66,7 +66,7 @@ type checker struct {
 	client      featuresclient.FeaturesV1alpha1Interface
 	gates       gates
 	namespace   string
-	allowSilent bool
+	allowMissing bool
 }
 
 // check answers whether the cluster may move to a minor version. It fails when
@@ -91,10 +91,10 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 		return nil, fmt.Errorf("the cluster has %s: %w", m.from, err)
 	}
 	r := &result{TypeMeta: metav1.TypeMeta{APIVersion: "upgradecheck.features.k8s.io/v1alpha1", Kind: "UpgradeCheck"}, From: m.from.String(), To: target.String()}
-	if !c.allowSilent {
-		r.Unknown = cluster.silent()
+	if !c.allowMissing {
+		r.Unknown = cluster.missing()
 	}
-	r.Unknown = append(r.Unknown, cluster.silentServers()...)
+	r.Unknown = append(r.Unknown, cluster.missingServers()...)
 	given := cluster.commandLines(m)
 	settings, controlled := maps.Clone(given.settings), maps.Clone(given.controlled)
 	for i := range cluster.features {

@@ -568,7 +568,7 @@ Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot
 Cannot tell whether it is safe to move from 1.36 to 1.35: 0 of 2 features are not safe, of 0 it cannot be told.
 `
 	w.want("1.35", ExitUnknown, want)
-	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowSilent = true }); code != ExitUnknown || out != want {
+	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowMissing = true }); code != ExitUnknown || out != want {
 		t.Errorf("a server is left out: exit code %d and\n%s", code, out)
 	}
 }
@@ -626,7 +626,7 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 		"no server":            {"1.35", func(w *world) { w.reports = nil }, "no kube-apiserver reports its version"},
 		"servers that differ":  {"1.35", func(w *world) { w.process("kube-apiserver", "b", "1.35") }, "have different versions (a 1.36, b 1.35); finish that move first"},
 		"a newer cluster":      {"1.36", func(w *world) { w.reports[0].Spec.EmulationVersion = "1.37" }, "the cluster has 1.37: this plugin knows versions up to 1.36"},
-		"kubelets that are silent": {"1.35", func(w *world) {
+		"kubelets with missing reports": {"1.35", func(w *world) {
 			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3, Examples: []string{"n1", "n2", "n3"}}}
 		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nCannot tell whether it is safe to move from 1.36 to 1.35"},
 		"no feature": {"1.35", nil, "Not known: there is no Feature of a gate that this build knows; kube-apiservers announce them when they start\nCannot tell whether it is safe to move from 1.36 to 1.35"},
@@ -652,7 +652,7 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 	// They may be left out of account.
 	w := newWorld(t, "1.36")
 	w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3}}
-	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowSilent = true }); code != ExitSafe {
+	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowMissing = true }); code != ExitSafe {
 		t.Errorf("exit code %d and %s", code, out)
 	}
 }

@@ -25,14 +25,14 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// printSilent prints instances with missing reports, and unreachable ones.
-func printSilent(w io.Writer, counts []v1alpha1.FeatureUse) {
+// printMissing prints instances with missing reports, and unreachable ones.
+func printMissing(w io.Writer, counts []v1alpha1.FeatureUse) {
 	for _, use := range counts {
 		who := printable(strings.TrimSpace(use.Component + " " + use.Version))
 		if use.Enabled == nil {
 			fmt.Fprintf(w, "Not reported: %d of %s, for example %s\n", use.Expected, who, printable(strings.Join(use.Examples, ", ")))
 		} else if use.Stale > 0 {
-			fmt.Fprintf(w, "Out of reach: %d of %s that had the feature %s\n", use.Stale, who, transition.OnOff(*use.Enabled))
+			fmt.Fprintf(w, "Unreachable: %d of %s that had the feature %s\n", use.Stale, who, transition.OnOff(*use.Enabled))
 		}
 	}
 }

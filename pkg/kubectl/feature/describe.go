@@ -51,7 +51,7 @@ Exit codes: 0 told; 3 the command failed, at least for one feature.`
 
 	describeExample = `  kubectl feature describe HPAScaleToZero
 
-  # Which processes that use it are gone?
+  # Which processes that use it are unreachable?
   kubectl feature describe HPAScaleToZero -o json | jq '.uses.processes[] | select(.alive == false)'`
 
 	// maxDiffering limits the list of processes that differ; "uses" has all.

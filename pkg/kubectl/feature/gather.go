@@ -124,7 +124,7 @@ func (f *found) moveTo(to *utilversion.Version) (move, error) {
 		}
 		versions = append(versions, fmt.Sprintf("%s %s", r.Spec.Instance, emulated))
 		if m.from != nil && !m.from.EqualTo(emulated) {
-			return m, fmt.Errorf("kube-apiservers have different versions (%s); finish that move first (the report of one that is gone goes after an hour)", strings.Join(versions, ", "))
+			return m, fmt.Errorf("kube-apiservers have different versions (%s); finish that move first (the report of a lost one is deleted after an hour)", strings.Join(versions, ", "))
 		}
 		m.from = emulated
 		if binary, ok := minorOf(r.Spec.BinaryVersion); ok && binary.GreaterThan(to) {
@@ -212,19 +212,19 @@ func (f *found) commandLines(m move) *commandLines {
 	return given
 }
 
-// silentServers returns the message about live kube-apiservers that never
+// missingServers returns the message about live kube-apiservers that never
 // reported, such as upstream's. The reporting servers notice their identity
 // Leases, and name them in the condition Consistent of every Feature. The values
-// and stored objects of such a server are not known, so --allow-silent does not
+// and stored objects of such a server are not known, so --allow-missing does not
 // exclude it.
-func (f *found) silentServers() []string {
-	var silent []string
+func (f *found) missingServers() []string {
+	var missing []string
 	for i := range f.features {
-		if c := reportMissing(&f.features[i]); c != nil && !slices.Contains(silent, "kube-apiserver "+c.Message) {
-			silent = append(silent, "kube-apiserver "+c.Message)
+		if c := reportMissing(&f.features[i]); c != nil && !slices.Contains(missing, "kube-apiserver "+c.Message) {
+			missing = append(missing, "kube-apiserver "+c.Message)
 		}
 	}
-	return silent
+	return missing
 }
 
 // reportMissing returns the condition about a live server that has not reported,
@@ -247,9 +247,9 @@ func settledButForReports(feature *v1alpha1.Feature) *v1alpha1.Feature {
 	return feature
 }
 
-// silent describes the instances that should exist and never reported: their
+// missing describes the instances that should exist and never reported: their
 // values are unknown. Every feature counts the same ones.
-func (f *found) silent() []string {
+func (f *found) missing() []string {
 	counts := map[string]v1alpha1.FeatureUse{}
 	for _, feature := range f.features {
 		for _, use := range feature.Status.Uses {
@@ -259,10 +259,10 @@ func (f *found) silent() []string {
 			}
 		}
 	}
-	var silent []string
+	var missing []string
 	for key, use := range counts {
-		silent = append(silent, fmt.Sprintf("%d %s did not report, and what they set is not known: %s", use.Count+use.Stale, key, strings.Join(use.Examples, ", ")))
+		missing = append(missing, fmt.Sprintf("%d %s did not report, and what they set is not known: %s", use.Count+use.Stale, key, strings.Join(use.Examples, ", ")))
 	}
-	slices.Sort(silent)
-	return silent
+	slices.Sort(missing)
+	return missing
 }

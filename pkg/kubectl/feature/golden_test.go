@@ -202,9 +202,9 @@ func halted(name string) *v1alpha1.Feature {
 	status.Uses = append(status.Uses, v1alpha1.FeatureUse{Component: "kubelet", Version: "v1.36.3", Enabled: ptr.To(true), Count: 1, Stale: 2, Expected: 3, Examples: []string{"n1", "n2", "n3"}})
 	status.Rollout = &v1alpha1.FeatureRolloutStatus{
 		Value: true, Observed: limits, StartTime: metav1.NewMicroTime(time.Now().Add(-20 * time.Minute)), Halted: true,
-		HaltTime: ptr.To(before(10 * time.Minute)), Message: "2 of 3 instances that took the value are gone, 0 of 9 others", FailedInstances: []string{"kubelet/n2", "kubelet/n3"},
+		HaltTime: ptr.To(before(10 * time.Minute)), Message: "2 of 3 instances that took the value failed, 0 of 9 others", FailedInstances: []string{"kubelet/n2", "kubelet/n3"},
 	}
-	condition(f, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutHalted, "the rollout was halted: 2 of 3 instances that took the value are gone; change spec.rollout to resume it")
+	condition(f, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonRolloutHalted, "the rollout was halted: 2 of 3 instances that took the value failed; change spec.rollout to resume it")
 	return f
 }
 

@@ -64,7 +64,7 @@ type life struct {
 	seen *metav1.Time
 }
 
-func (l life) gone() bool { return l.alive != nil && !*l.alive }
+func (l life) unreachable() bool { return l.alive != nil && !*l.alive }
 
 // text is printed.
 func (l life) text() string {
@@ -74,9 +74,9 @@ func (l life) text() string {
 	case *l.alive:
 		return "yes"
 	case l.seen == nil:
-		return "gone"
+		return "unreachable"
 	default:
-		return "gone for " + ago(l.seen.Time)
+		return "unreachable for " + ago(l.seen.Time)
 	}
 }
 

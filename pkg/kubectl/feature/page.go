@@ -40,11 +40,11 @@ type page struct {
 	// Written is the time of writing, in UTC.
 	Written time.Time
 	// Reports counts those of living and crashed processes; Unread has the reason why
-	// they could not be read. Reporters names the processes, Silent those with
+	// they could not be read. Reporters names the processes, Missing those with
 	// missing reports.
 	Reports           int64
 	Unread            string
-	Reporters, Silent []string
+	Reporters, Missing []string
 
 	Tiles []pageTile
 	// Troubles are groups in the order of troubleKinds, those with entries only.
@@ -161,7 +161,7 @@ type cellPart struct {
 
 // pageOf prepares what the template shows.
 func pageOf(features []v1alpha1.Feature, all reported) page {
-	p := page{Written: time.Now().UTC(), Unread: all.unread, Silent: (&found{features: features}).silent(), Kinds: troubleKinds}
+	p := page{Written: time.Now().UTC(), Unread: all.unread, Missing: (&found{features: features}).missing(), Kinds: troubleKinds}
 	byComponent := p.countReports(all.reports)
 	p.Components = componentsOf(features, byComponent)
 	for i := range features {
@@ -343,7 +343,7 @@ func differs(use v1alpha1.FeatureUse, value, known bool) bool {
 func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
 	value, known := transition.Value(status)
 	live := map[bool]int64{}
-	var silent, stale int64
+	var missing, stale int64
 	var cell pageCell
 	var titles []string
 	for _, use := range status.Uses {
@@ -352,7 +352,7 @@ func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
 		}
 		titles = append(titles, planned(use))
 		if use.Enabled == nil {
-			silent += int64(max(use.Expected, use.Count+use.Stale))
+			missing += int64(max(use.Expected, use.Count+use.Stale))
 			continue
 		}
 		live[*use.Enabled] += int64(use.Count)
@@ -373,10 +373,10 @@ func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
 		cell.Parts = append(cell.Parts, part)
 	}
 	if stale > 0 {
-		cell.Parts = append(cell.Parts, cellPart{"~", number(stale) + " out of reach", "dim"})
+		cell.Parts = append(cell.Parts, cellPart{"~", number(stale) + " unreachable", "dim"})
 	}
-	if silent > 0 {
-		cell.Parts = append(cell.Parts, cellPart{"?", number(silent) + " silent", "dim"})
+	if missing > 0 {
+		cell.Parts = append(cell.Parts, cellPart{"?", number(missing) + " missing", "dim"})
 	}
 	cell.Title = strings.Join(titles, "\n")
 	return cell

@@ -260,7 +260,7 @@ func planned(use v1alpha1.FeatureUse) string {
 	}
 	stale := ""
 	if use.Stale > 0 {
-		stale = fmt.Sprintf(", and %d out of reach", use.Stale)
+		stale = fmt.Sprintf(", and %d unreachable", use.Stale)
 	}
 	return fmt.Sprintf("%d of %s with the feature %s%s%s", use.Count, who, transition.OnOff(*use.Enabled), stale, examples)
 }

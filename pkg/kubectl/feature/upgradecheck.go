@@ -63,7 +63,7 @@ var upgradeCheckFormats = []string{outputWide, "json", "yaml", outputName}
 type upgradeCheckOptions struct {
 	to          string
 	output      string
-	allowSilent bool
+	allowMissing bool
 
 	client versioned.Interface
 	gates  gates
@@ -92,7 +92,7 @@ func newUpgradeCheck(b *base) *cobra.Command {
 	complete(cmd, "to", b.neighbors)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
 	complete(cmd, "output", always(upgradeCheckFormats...))
-	cmd.Flags().BoolVar(&o.allowSilent, "allow-silent", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")
+	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func (o *upgradeCheckOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := &checker{client: o.client.FeaturesV1alpha1(), gates: o.gates, namespace: metav1.NamespaceSystem, allowSilent: o.allowSilent}
+	c := &checker{client: o.client.FeaturesV1alpha1(), gates: o.gates, namespace: metav1.NamespaceSystem, allowMissing: o.allowMissing}
 	result, err := c.check(ctx, o.to)
 	if err != nil {
 		return fmt.Errorf("checking a move to %s: %w", o.to, err)

@@ -39,9 +39,9 @@ const (
 	usesLong = `Say which process found which value of a feature.
 
 A process uses a feature once its code asked for it. Processes that only have it set explicitly are listed too, as not asked. What
-is listed are the FeatureReports that processes wrote: one that crashed is listed until its report is removed, as gone for so long
+is listed are the FeatureReports that processes wrote: one that crashed is listed until its report is removed, as unreachable for so long
 as its Lease was not renewed, or its Node is not Ready, by the clock of this machine, and does not count as one that differs. Below
-the list stand the processes that should report and did not, and those that are out of reach, as the servers count them.
+the list stand the processes that should report and did not, and those that are unreachable, as the servers count them.
 
 SET says where a process has its value from: its command line or configuration file, the API (it would have the other value by
 itself), or its default, or the API where that says the same.
@@ -130,7 +130,7 @@ type process struct {
 	Explicit   bool `json:"explicit,omitempty"`
 	Overridden bool `json:"overridden,omitempty"`
 	// Differs is true for a user of another value than that of the state that is
-	// not known to be gone (tracker.Differing).
+	// not known to be unreachable (tracker.Differing).
 	Differs bool `json:"differs,omitempty"`
 	// Alive is false for a process whose Lease has lapsed or whose Node is not
 	// Ready, and left out if unknown.
@@ -161,7 +161,7 @@ func (p process) set() string {
 // matches returns whether a user has the value of the state; a lost process is no
 // user.
 func (p process) matches() string {
-	if !p.Queried || p.life().gone() {
+	if !p.Queried || p.life().unreachable() {
 		return "-"
 	}
 	return yesNo(!p.Differs)
@@ -270,7 +270,7 @@ func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *s
 			found = append(found, process{
 				Component: spec.Component, Instance: spec.Instance, Node: spec.NodeName, Version: spec.BinaryVersion, Emulates: spec.EmulationVersion,
 				Enabled: g.Enabled, Queried: g.Queried, Explicit: g.Explicit, Overridden: g.Overridden,
-				Differs: g.Queried && known && g.Enabled != value && !life.gone(), Alive: life.alive, LastSeen: life.seen,
+				Differs: g.Queried && known && g.Enabled != value && !life.unreachable(), Alive: life.alive, LastSeen: life.seen,
 			})
 		}
 	}
@@ -306,7 +306,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 			switch {
 			case p.Differs:
 				mark = red
-			case p.life().gone():
+			case p.life().unreachable():
 				mark = yellow
 			}
 			rows, colors = append(rows, row), append(colors, mark)
@@ -323,7 +323,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 	for _, why := range used.Unknown {
 		fmt.Fprintf(&to, "Not known: %s\n", printable(why))
 	}
-	printSilent(&to, used.Counts)
+	printMissing(&to, used.Counts)
 	_, err := to.WriteTo(o.Out)
 	return err
 }

@@ -144,7 +144,7 @@ func TestDifferencesAreToldInWords(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#only=differing")
 	cells := ask[[]string](v, `[...document.querySelectorAll("#matrix td.differ")].map(cell => cell.closest("tr").cells[0].textContent + ": " + cell.textContent.trim())`)
-	want := []string{"SchedulerAsyncPreemption: ≠ 3 off, differs", "MaxUnavailableStatefulSet: ≠ 1 on, differs – 5 off ? 2 silent"}
+	want := []string{"SchedulerAsyncPreemption: ≠ 3 off, differs", "MaxUnavailableStatefulSet: ≠ 1 on, differs – 5 off ? 2 missing"}
 	if !slices.Equal(cells, want) {
 		t.Errorf("those that differ are told as %q, want %q", cells, want)
 	}
@@ -153,7 +153,7 @@ func TestDifferencesAreToldInWords(t *testing.T) {
 	}
 	text := ask[string](v, `document.querySelector("section[aria-labelledby=attention]").innerText`)
 	for _, want := range []string{
-		"Blocked or halted: 1", "2 of 3 instances that took the value are gone", "kubectl feature rollout SchedulerAsyncPreemption",
+		"Blocked or halted: 1", "2 of 3 instances that took the value failed", "kubectl feature rollout SchedulerAsyncPreemption",
 		"Users or servers differ: 2", "1 of kubelet v1.35.0 with the feature on: n6", "kubectl feature uses MaxUnavailableStatefulSet --mismatched",
 		"Dangling: 1", "12 horizontalpodautoscalers.autoscaling: shop/web", "kubectl feature clean HPAScaleToZero",
 		"Paused: 1", "kubectl feature resume GenericWorkload",
