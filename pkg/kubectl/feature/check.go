@@ -63,9 +63,9 @@ type answer struct {
 
 // checker answers for a cluster.
 type checker struct {
-	client      featuresclient.FeaturesV1alpha1Interface
-	gates       gates
-	namespace   string
+	client       featuresclient.FeaturesV1alpha1Interface
+	gates        gates
+	namespace    string
 	allowMissing bool
 }
 
@@ -99,7 +99,7 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	settings, controlled := maps.Clone(given.settings), maps.Clone(given.controlled)
 	for i := range cluster.features {
 		feature := &cluster.features[i]
-		a, err := c.judge(ctx, m, feature, given)
+		a, err := c.evaluate(ctx, m, feature, given)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	maps.Copy(settings, restOf(controlled, settings))
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
-		a, err := c.judge(ctx, m, feature, given)
+		a, err := c.evaluate(ctx, m, feature, given)
 		if err != nil {
 			return nil, err
 		}
@@ -126,9 +126,9 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	return r, nil
 }
 
-// judge answers for one feature; nil when it is none of those that this build's
+// evaluate returns the answer for one feature; nil when it is none of those that this build's
 // versions are about.
-func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, lines *commandLines) (*answer, error) {
+func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Feature, lines *commandLines) (*answer, error) {
 	explicit, controlled := lines.settings[feature.Name], lines.controlled[feature.Name]
 	specs, known := c.gates.specs[featuregate.Feature(feature.Name)]
 	if !known {
@@ -156,7 +156,7 @@ func (c *checker) judge(ctx context.Context, m move, feature *v1alpha1.Feature, 
 	if feature.Status.Version != "" {
 		d := declared(entry)
 		q.Tasks = transition.PathTo(&feature.Status, d, q.To)
-		q.StartupBlocking = d.ObstructingOf(q.Tasks)
+		q.StartupBlocking = d.StartupBlockingOf(q.Tasks)
 	}
 	clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean)
 	if clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {

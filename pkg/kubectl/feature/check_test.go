@@ -334,7 +334,7 @@ func TestUpstreamRefusalsAreReported(t *testing.T) {
 }
 
 // Second pitfall in practice: stored objects that use a field whose gate is off in
-// the neighbor. Names that begin with a digit are allowed by default from 1.36 on.
+// the adjacent version. Names that begin with a digit are allowed by default from 1.36 on.
 func TestCheckFindsStoredObjectsOfDisabledFeature(t *testing.T) {
 	w := newWorld(t, "1.36")
 	w.feature("RelaxedServiceNameValidation", v1alpha1.StateOn).Status.Control = v1alpha1.ControlDynamic

@@ -144,8 +144,8 @@ func (b *base) components(cmd *cobra.Command, args []string) []string {
 	return used
 }
 
-// neighbors returns the minor versions that the cluster may move to.
-func (b *base) neighbors(cmd *cobra.Command, _ []string) []string {
+// adjacentVersions returns the minor versions that the cluster may move to.
+func (b *base) adjacentVersions(cmd *cobra.Command, _ []string) []string {
 	features, _ := b.known(cmd.Context(), b.namespace())
 	return distinct(features, func(f *v1alpha1.Feature) []string {
 		version, err := utilversion.ParseMajorMinor(f.Status.Version)

@@ -42,8 +42,8 @@ type page struct {
 	// Reports counts those of living and crashed processes; Unread has the reason why
 	// they could not be read. Reporters names the processes, Missing those with
 	// missing reports.
-	Reports           int64
-	Unread            string
+	Reports            int64
+	Unread             string
 	Reporters, Missing []string
 
 	Tiles []pageTile

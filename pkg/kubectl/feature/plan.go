@@ -95,7 +95,7 @@ func newPlan(b *base) *cobra.Command {
 	cmd.Flags().BoolVar(&o.enable, "enable", false, "Plan to turn the feature on.")
 	cmd.Flags().BoolVar(&o.disable, "disable", false, "Plan to turn the feature off.")
 	cmd.Flags().StringVar(&o.to, "to", "", "Plan to move the cluster to this minor version, for example 1.37.")
-	complete(cmd, "to", b.neighbors)
+	complete(cmd, "to", b.adjacentVersions)
 	addOutput(cmd, &o.output, planFormats...)
 	return cmd
 }

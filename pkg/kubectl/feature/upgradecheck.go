@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	upgradeCheckLong = `Say whether the cluster may move to a neighboring minor version.
+	upgradeCheckLong = `Say whether the cluster may move to an adjacent minor version.
 
 The answer is computed from the gates' specifications in this build of the plugin, so use the plugin of the newer of the two
 versions. It lists every feature that is not safe, why, and what makes it safe:
@@ -61,8 +61,8 @@ var upgradeCheckFormats = []string{outputWide, "json", "yaml", outputName}
 
 // upgradeCheckOptions are the options of upgrade-check.
 type upgradeCheckOptions struct {
-	to          string
-	output      string
+	to           string
+	output       string
 	allowMissing bool
 
 	client versioned.Interface
@@ -89,7 +89,7 @@ func newUpgradeCheck(b *base) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "The minor version to move to, for example 1.37. It may be one above or below the cluster's, and is known to this build of the plugin.")
-	complete(cmd, "to", b.neighbors)
+	complete(cmd, "to", b.adjacentVersions)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
 	complete(cmd, "output", always(upgradeCheckFormats...))
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")

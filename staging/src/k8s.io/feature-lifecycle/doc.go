@@ -25,7 +25,7 @@ limitations under the License.
 //
 //	apis/features/v1alpha1    api       the API: Feature and FeatureReport
 //	client                    api       generated clients, informers, listers
-//	featuregate               operator  the layer that notices what is asked
+//	featuregate               operator  the layer that notices what is queried
 //	agent                     operator  a process's side: its report, and the values that are set centrally
 //	operator                  operator  all of it for an operator with features of its own, in three calls
 //	rollout                   part      which value a canary gives to an instance; pure

@@ -32,7 +32,7 @@ import (
 //go:embed testdata/gates.txt
 var gates string
 
-// The features that the benchmark asks for: one per kind of value.
+// The features that the benchmark queries: one per kind of value.
 const (
 	defaulted = featuregate.Feature("PodLifecycleSleepAction")
 	explicit  = featuregate.Feature("MaxUnavailableStatefulSet")

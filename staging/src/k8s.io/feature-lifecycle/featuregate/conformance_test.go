@@ -181,10 +181,10 @@ var operations = map[string]func(featuregate.MutableVersionedFeatureGate) any{
 		return []any{g.Add(map[featuregate.Feature]featuregate.FeatureSpec{"Added": {}}), g.OverrideDefault("Alpha", true)}
 	},
 	"reset what is unknown": func(g featuregate.MutableVersionedFeatureGate) any { return g.ResetFeatureValueToDefault("Unknown") },
-	"ask for what is unknown": func(g featuregate.MutableVersionedFeatureGate) any {
+	"query what is unknown": func(g featuregate.MutableVersionedFeatureGate) any {
 		return panics(func() { g.Enabled("Unknown") })
 	},
-	"ask, then emulate: the warning": func(g featuregate.MutableVersionedFeatureGate) any {
+	"query, then emulate: the warning": func(g featuregate.MutableVersionedFeatureGate) any {
 		g.Enabled("Beta")
 		g.Enabled("Beta")
 		g.Enabled("Locked")
@@ -194,7 +194,7 @@ var operations = map[string]func(featuregate.MutableVersionedFeatureGate) any{
 		slices.Sort(warnings)
 		return []any{err, warnings}
 	},
-	"ask, emulate, ask, emulate: the warnings": func(g featuregate.MutableVersionedFeatureGate) any {
+	"query, emulate, query, emulate: the warnings": func(g featuregate.MutableVersionedFeatureGate) any {
 		var warnings []string
 		logger := funcr.New(func(prefix, args string) { warnings = append(warnings, prefix+args) }, funcr.Options{})
 		var errs []error

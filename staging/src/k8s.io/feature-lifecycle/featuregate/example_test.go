@@ -25,8 +25,8 @@ import (
 	"k8s.io/feature-lifecycle/featuregate"
 )
 
-// A binary wraps its gate, parses flags as ever, and asks as ever; the layer
-// knows what was asked.
+// A binary wraps its gate, parses flags as ever, and queries as ever; the layer
+// knows what was queried.
 func Example() {
 	inner := componentfeaturegate.NewFeatureGate()
 	if err := inner.Add(map[componentfeaturegate.Feature]componentfeaturegate.FeatureSpec{
@@ -45,10 +45,10 @@ func Example() {
 
 	fmt.Println("Widgets enabled:", gate.Enabled("Widgets"))
 	for _, o := range gate.Observations() {
-		fmt.Printf("%s: enabled %t, asked %t, explicit %t\n", o.Name, o.Enabled, o.Queried, o.Explicit)
+		fmt.Printf("%s: enabled %t, queried %t, explicit %t\n", o.Name, o.Enabled, o.Queried, o.Explicit)
 	}
 	// Output:
 	// Widgets enabled: true
-	// Gadgets: enabled true, asked false, explicit false
-	// Widgets: enabled true, asked true, explicit true
+	// Gadgets: enabled true, queried false, explicit false
+	// Widgets: enabled true, queried true, explicit true
 }

@@ -49,7 +49,7 @@ func FuzzFlag(f *testing.F) {
 			}
 			results[i] = fmt.Sprint(err, emulated)
 		}
-		// Upstream goes through maps: of several problems, any may be told.
+		// Upstream goes through maps: of several problems, any may be returned.
 		if strings.Count(text, "=") < 2 && results[0] != results[1] {
 			t.Fatalf("%q: upstream says %s, the layer %s", text, results[0], results[1])
 		}
@@ -66,7 +66,7 @@ func FuzzFlag(f *testing.F) {
 }
 
 // FuzzRemote gives a gate values from the API, in any order with what else happens
-// to it: it is never in a state that upstream refuses, and tells the truth of each
+// to it: it is never in a state that upstream refuses, and returns the truth about each
 // value.
 func FuzzRemote(f *testing.F) {
 	foundRemote(f)

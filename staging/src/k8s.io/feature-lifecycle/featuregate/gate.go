@@ -15,9 +15,9 @@ limitations under the License.
 */
 
 // Package featuregate is a layer over any feature gate of
-// k8s.io/component-base/featuregate that notices which features are asked for.
-// Binaries wrap their gate before their command is built; package agent tells
-// the cluster what the layer noticed. Parsing, defaults, emulation, dependencies
+// k8s.io/component-base/featuregate that notices which features are queried.
+// Binaries wrap their gate before their command is built; package agent reports
+// to the cluster what the layer noticed. Parsing, defaults, emulation, dependencies
 // and locking stay the wrapped gate's; the layer needs nothing at construction,
 // and a binary that never starts a reporter behaves exactly as without it.
 //
@@ -28,7 +28,7 @@ limitations under the License.
 // takes them from the API). Precedence: what was set explicitly on this process
 // > such a value > the default, to which AllAlpha and AllBeta belong (KEP-3920,
 // "Values set centrally, values that change"). They never get into the wrapped
-// gate, which keeps what the process itself was told.
+// gate, which keeps what was set on the process itself.
 package featuregate
 
 import (
@@ -62,12 +62,12 @@ type Gate struct {
 	beforeFinal, onAddMetrics []func()
 	// remote are the values from outside of the process.
 	remote remoteValues
-	// subscriptions are told of changes.
+	// subscriptions are notified of changes.
 	subscriptions map[*subscription]bool
 	// metrics is true once AddMetrics was called: the values are shown as metrics.
 	metrics bool
 
-	// news has room for one signal: something was asked for the first time, or
+	// news has room for one signal: something was queried for the first time, or
 	// a value changed.
 	news chan struct{}
 }
@@ -79,41 +79,41 @@ var (
 )
 
 // Wrap puts the layer over a gate. From then on the gate must only be changed
-// through the layer. What the gate was asked before counts as asked.
+// through the layer. What was queried before counts as queried.
 func Wrap(inner featuregate.MutableVersionedFeatureGate) *Gate {
 	g := &Gate{inner: inner, made: inner.EmulationVersion(), news: make(chan struct{}, 1), subscriptions: map[*subscription]bool{}}
 	g.values.Store(g.resolve())
 	for _, key := range queried(inner) {
-		if v := g.values.Load().find(key); v != nil && v.asked.CompareAndSwap(false, true) {
+		if v := g.values.Load().find(key); v != nil && v.queried.CompareAndSwap(false, true) {
 			g.signal()
 		}
 	}
 	return g
 }
 
-// Enabled returns the value of a feature and notes that it was asked for. It
+// Enabled returns the value of a feature and notes that it was queried. It
 // panics for a feature that is not known, as the wrapped gate does.
 func (g *Gate) Enabled(key featuregate.Feature) bool {
 	v := g.values.Load().find(key)
 	if v == nil {
 		return g.inner.Enabled(key)
 	}
-	if !v.told.Load() {
-		g.tell(key, v)
+	if !v.forwarded.Load() {
+		g.forwardQuery(key, v)
 	}
 	return v.enabled
 }
 
-// tell passes the first question for a feature on to the wrapped gate. It is
+// forwardQuery passes the first query of a feature to the wrapped gate. It is
 // apart so that Enabled stays small.
-func (g *Gate) tell(key featuregate.Feature, v *value) {
-	if !v.told.CompareAndSwap(false, true) {
+func (g *Gate) forwardQuery(key featuregate.Feature, v *value) {
+	if !v.forwarded.CompareAndSwap(false, true) {
 		return
 	}
-	// A gate may be asked while it is being changed; the wrapped gate allows
+	// A gate may be queried while it is being changed; the wrapped gate allows
 	// that.
 	g.inner.Enabled(key)
-	if v.asked.CompareAndSwap(false, true) {
+	if v.queried.CompareAndSwap(false, true) {
 		g.signal()
 	}
 }
@@ -126,7 +126,7 @@ func (g *Gate) signal() {
 }
 
 // resolve reads all values from a copy of the wrapped gate, so that it is not
-// asked: the copy's questions are not the binary's. Values from outside are set
+// queried: the copy's queries are not the binary's. Values from outside are set
 // on the copy. It needs the lock, except in Wrap.
 func (g *Gate) resolve() *snapshot {
 	gate := g.inner.DeepCopy()
@@ -136,9 +136,9 @@ func (g *Gate) resolve() *snapshot {
 	result := newSnapshot(len(known))
 	result.gate, result.overlaid = gate, overlaid
 	for key := range known {
-		v := &value{key: key, enabled: gate.Enabled(key), asked: &atomic.Bool{}}
+		v := &value{key: key, enabled: gate.Enabled(key), queried: &atomic.Bool{}}
 		if before := old.find(key); before != nil {
-			v.asked = before.asked
+			v.queried = before.queried
 		}
 		result.add(v)
 	}
@@ -353,7 +353,7 @@ func (g *Gate) MinCompatibilityVersion() *utilversion.Version {
 // the process is not set explicitly.
 func (g *Gate) ExplicitlySet(name featuregate.Feature) bool { return g.inner.ExplicitlySet(name) }
 
-// DeepCopy returns a copy of the wrapped gate without the layer: what is asked
+// DeepCopy returns a copy of the wrapped gate without the layer: a query
 // of a copy, to validate a configuration say, is no use of a feature. Values from
 // outside of the process are set on the copy, explicitly.
 func (g *Gate) DeepCopy() featuregate.MutableVersionedFeatureGate { return g.effective().DeepCopy() }
@@ -377,7 +377,7 @@ func (g *Gate) Type() string { return "mapStringBool" }
 
 // AddMetrics implements MutableFeatureGate. Every binary calls it when its
 // command line and configuration have been read: from then on the values are
-// final. The wrapped gate asks itself for every feature, which is no use.
+// final. The wrapped gate queries every feature itself, which is no use.
 func (g *Gate) AddMetrics() {
 	g.Finalize()
 	g.mu.Lock()

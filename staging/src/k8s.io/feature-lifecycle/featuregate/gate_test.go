@@ -59,24 +59,24 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 	}
 	g.Enabled("Beta")
 	if !observation(t, g, "Beta").Queried || observation(t, g, "Alpha").Queried {
-		t.Error("Beta should be asked, Alpha not")
+		t.Error("Beta should be queried, Alpha not")
 	}
 	if !taken(g) {
-		t.Error("no news of the first question")
+		t.Error("no news of the first query")
 	}
 	g.Enabled("Beta")
 	if taken(g) {
-		t.Error("news of the second question")
+		t.Error("news of the second query")
 	}
 }
 
 // TestWhatIsTooNewIsObserved: a binary that emulates an older version finds newer
-// features off. Whether anybody asked or not, they have to be turned off where
+// features off. Whether they were queried or not, they have to be turned off where
 // they are on.
 func TestWhatIsTooNewIsObserved(t *testing.T) {
 	g := Wrap(upstream(t))
-	for _, asked := range []bool{false, true} {
-		if diff := cmp.Diff(Observation{Name: "New", Queried: asked, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
+	for _, queried := range []bool{false, true} {
+		if diff := cmp.Diff(Observation{Name: "New", Queried: queried, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
 			t.Errorf("unexpected observation (-want +got):\n%s", diff)
 		}
 		g.Enabled("New")
@@ -88,22 +88,22 @@ type otherGate struct {
 	featuregate.MutableVersionedFeatureGate
 }
 
-// TestWhatWasAskedBeforeIsAsked: packages ask while they are initialized.
-func TestWhatWasAskedBeforeIsAsked(t *testing.T) {
+// TestWrapCountsEarlierQueries: packages query while they are initialized.
+func TestWrapCountsEarlierQueries(t *testing.T) {
 	inner := upstream(t)
 	inner.Enabled("Beta")
 	g := Wrap(inner)
 	if !observation(t, g, "Beta").Queried || observation(t, g, "Alpha").Queried {
-		t.Error("Beta should be asked, Alpha not")
+		t.Error("Beta should be queried, Alpha not")
 	}
 	if !taken(g) {
-		t.Error("no news of what was asked before")
+		t.Error("no news of what was queried before")
 	}
 	if observation(t, Wrap(otherGate{inner}), "Beta").Queried || observation(t, Wrap(&otherGate{inner}), "Beta").Queried {
-		t.Error("a gate whose record cannot be read was asked for something")
+		t.Error("a gate whose record cannot be read was queried")
 	}
 	if taken(Wrap(upstream(t))) {
-		t.Error("news of a gate that was asked for nothing")
+		t.Error("news of a gate that was never queried")
 	}
 }
 
@@ -136,7 +136,7 @@ func TestAskedSurvivesMutationAndValuesAreNew(t *testing.T) {
 		t.Error("the value is stale after Set returned")
 	}
 	if !observation(t, g, "Alpha").Queried {
-		t.Error("the question is forgotten")
+		t.Error("the query is forgotten")
 	}
 	if !taken(g) {
 		t.Error("no news of a changed value")

@@ -24,7 +24,7 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// localValues are what the process itself was told: the wrapped gate at one
+// localValues are those set on the process itself: the wrapped gate at one
 // moment.
 type localValues struct {
 	gate         featuregate.MutableVersionedFeatureGate
@@ -71,7 +71,7 @@ func (l *localValues) refuses(f featuregate.Feature, value bool) (Reason, string
 func (l *localValues) violates(wanted bool, other featuregate.Feature) string {
 	switch {
 	case other == "":
-		return "the values that the process itself was told contradict each other"
+		return "the values set on the process itself contradict each other"
 	case wanted:
 		return fmt.Sprintf("it depends on %s, which is off; turn that on too", other)
 	default:

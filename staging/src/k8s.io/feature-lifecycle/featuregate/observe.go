@@ -80,7 +80,7 @@ func (g *Gate) Observations() []Observation {
 		result = append(result, Observation{
 			Name:            string(v.key),
 			Enabled:         v.enabled,
-			Queried:         v.asked.Load(),
+			Queried:         v.queried.Load(),
 			Explicit:        g.inner.ExplicitlySet(v.key),
 			Stage:           stages[string(spec.PreRelease)],
 			Default:         spec.Default,
@@ -98,7 +98,7 @@ func (g *Gate) overriddenLocked(f featuregate.Feature, enabled bool) bool {
 	return remote && g.inner.Enabled(f) != enabled
 }
 
-// News receives a signal when a feature was asked for the first time or a value
+// News receives a signal when a feature was queried for the first time or a value
 // changed since the last signal was taken. It is meant for one receiver.
 func (g *Gate) News() <-chan struct{} { return g.news }
 

@@ -22,12 +22,12 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// queried returns the features that a gate of upstream's was asked for so far:
-// code asks while packages are initialized, before main can put a layer over the
+// queried returns the features that a gate of upstream's was queried for so far:
+// code queries while packages are initialized, before main can put a layer over the
 // gate. Upstream keeps the set to itself (component-base/featuregate, field
 // queriedFeatures), so it is read by reflection; a gate that is another type, or
-// has no such field, was asked for nothing as far as one can tell. The gate must
-// not be asked meanwhile.
+// has no such field, counts as never queried. The gate must
+// not be queried meanwhile.
 func queried(gate featuregate.MutableVersionedFeatureGate) []featuregate.Feature {
 	// The field is an atomic.Value, which holds a set in its only field.
 	value := reflect.ValueOf(gate)

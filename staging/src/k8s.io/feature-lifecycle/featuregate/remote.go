@@ -54,9 +54,9 @@ const (
 	// OutcomeDependencyViolated means that a feature would be on without one that it
 	// depends on.
 	OutcomeDependencyViolated Reason = "DependencyViolated"
-	// OutcomeAskedBefore means that the process asked for the static feature before
+	// OutcomeQueriedBefore means that the process queried the static feature before
 	// values from outside were there, as it would after every restart.
-	OutcomeAskedBefore Reason = "QueriedBefore"
+	OutcomeQueriedBefore Reason = "QueriedBefore"
 	// OutcomeOutdated means that the static value came or changed after the values were
 	// final. It is the only reason that a restart of the process ends.
 	OutcomeOutdated Reason = "Outdated"
@@ -73,8 +73,8 @@ type Outcome struct {
 	Enabled bool
 	// Dynamic is true for a value that may change while the process runs.
 	Dynamic bool
-	// Queried is true once the process asked for the feature. One that is OutcomeOutdated
-	// and was never asked for makes no difference yet.
+	// Queried is true once the process queried the feature. One that is OutcomeOutdated
+	// and was never queried makes no difference yet.
 	Queried bool
 	// Reason is why Wanted is in use or not.
 	Reason Reason
@@ -90,8 +90,8 @@ type remoteValues struct {
 	overlay map[featuregate.Feature]bool
 	// frozen are the static ones among overlay once the values are final.
 	frozen map[featuregate.Feature]bool
-	// askedEarly are the features asked for before the values were final.
-	askedEarly map[featuregate.Feature]bool
+	// queriedEarly are the features queried before the values were final.
+	queriedEarly map[featuregate.Feature]bool
 	// keepLocal are the features that take no value from outside.
 	keepLocal map[featuregate.Feature]bool
 	// refused says which other feature of a dependency is in the way.
@@ -147,7 +147,7 @@ func (g *Gate) currentLocked() []Outcome {
 	values := g.values.Load()
 	for i := range outcomes {
 		v := values.find(outcomes[i].Feature)
-		outcomes[i].Queried = v != nil && v.asked.Load()
+		outcomes[i].Queried = v != nil && v.queried.Load()
 	}
 	return outcomes
 }
@@ -155,15 +155,15 @@ func (g *Gate) currentLocked() []Outcome {
 // finalLocked makes the values final.
 func (g *Gate) finalLocked() {
 	r := &g.remote
-	r.frozen, r.askedEarly = map[featuregate.Feature]bool{}, map[featuregate.Feature]bool{}
+	r.frozen, r.queriedEarly = map[featuregate.Feature]bool{}, map[featuregate.Feature]bool{}
 	for f := range r.overlay {
 		if !r.wanted[f].Dynamic {
 			r.frozen[f] = true
 		}
 	}
 	for _, v := range g.values.Load().slots {
-		if v != nil && v.asked.Load() {
-			r.askedEarly[v.key] = true
+		if v != nil && v.queried.Load() {
+			r.queriedEarly[v.key] = true
 		}
 	}
 	g.final = true
@@ -186,7 +186,7 @@ func (g *Gate) overlayLocked(gate featuregate.MutableVersionedFeatureGate) bool 
 		if reason, _ := local.refuses(f, v.Value); reason != "" {
 			continue
 		}
-		if v.Dynamic || v.Value == g.valueBeforeLocked(local, f) || !g.askedBeforeLocked(f) {
+		if v.Dynamic || v.Value == g.valueBeforeLocked(local, f) || !g.queriedBeforeLocked(f) {
 			wanted[f] = v.Value
 		}
 	}
@@ -198,7 +198,7 @@ func (g *Gate) overlayLocked(gate featuregate.MutableVersionedFeatureGate) bool 
 		r.overlay = maps.Clone(wanted)
 	}
 	if !setQuietly(gate, r.overlay) {
-		// What the process itself was told is not valid: it complains, and
+		// What was set on the process itself is not valid: it complains, and
 		// nothing is put on top of it.
 		r.overlay = nil
 	}
@@ -216,7 +216,7 @@ func (g *Gate) followLocked(local *localValues) {
 			overlay[f] = v
 		}
 	}
-	// Nothing is dropped here unless the process was told something new.
+	// Nothing is dropped here unless something new was set on the process.
 	_ = accept(local.values, local.dependencies, overlay)
 	for f := range r.frozen {
 		if _, ok := overlay[f]; !ok {
@@ -255,14 +255,14 @@ func (g *Gate) followLocked(local *localValues) {
 	r.overlay = overlay
 }
 
-// askedBeforeLocked is true when the process asked for a feature too early to
+// queriedBeforeLocked is true when the process queried a feature too early to
 // take a static value.
-func (g *Gate) askedBeforeLocked(f featuregate.Feature) bool {
+func (g *Gate) queriedBeforeLocked(f featuregate.Feature) bool {
 	if g.final {
-		return g.remote.askedEarly[f]
+		return g.remote.queriedEarly[f]
 	}
 	v := g.values.Load().find(f)
-	return v != nil && v.asked.Load()
+	return v != nil && v.queried.Load()
 }
 
 // valueBeforeLocked is the value that a static one from outside would replace.
@@ -296,8 +296,8 @@ func (g *Gate) outcomesLocked(local *localValues, startable map[featuregate.Feat
 			o.Reason, o.Message = reason, message
 		case g.final && !v.Dynamic && takenAtStart:
 			o.Reason, o.Message = OutcomeOutdated, fmt.Sprintf("the process started with %t; restart it", o.Enabled)
-		case !v.Dynamic && g.askedBeforeLocked(f):
-			o.Reason, o.Message = OutcomeAskedBefore, fmt.Sprintf("the process asks for the feature before values from outside are there; set --feature-gates=%s=%t on it", f, o.Wanted)
+		case !v.Dynamic && g.queriedBeforeLocked(f):
+			o.Reason, o.Message = OutcomeQueriedBefore, fmt.Sprintf("the process queries the feature before values from outside are there; set --feature-gates=%s=%t on it", f, o.Wanted)
 		default:
 			o.Reason, o.Message = OutcomeDependencyViolated, local.violates(o.Wanted, r.refused[f])
 		}

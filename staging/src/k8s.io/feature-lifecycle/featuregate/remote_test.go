@@ -53,10 +53,10 @@ func summary(outcomes []Outcome) []string {
 func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
 	type values = map[string]bool
 	for name, tc := range map[string]struct {
-		// set is --feature-gates; asked is asked before; before is there when
+		// set is --feature-gates; queried is queried before; before is there when
 		// the values become final, after comes later.
 		set           string
-		asked         []featuregate.Feature
+		queried       []featuregate.Feature
 		before, after values
 		want          []string
 	}{
@@ -84,10 +84,10 @@ func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
 		"AllBeta is no explicit value":              {set: "AllBeta=false", before: values{"Beta": true}, want: []string{"Beta=true InEffect"}},
 		"AllAlpha is no feature":                    {before: values{"AllAlpha": true}, want: []string{"AllAlpha=false KeptLocal"}},
 		"kept by the binary":                        {before: values{"Deprecated": true}, want: []string{"Deprecated=false KeptLocal"}},
-		"asked before":                              {asked: []featuregate.Feature{"Alpha"}, before: values{"Alpha": true}, want: []string{"Alpha=false QueriedBefore"}},
-		"asked before, and late":                    {asked: []featuregate.Feature{"Alpha"}, after: values{"Alpha": true}, want: []string{"Alpha=false QueriedBefore"}},
-		"asked before, with this answer":            {asked: []featuregate.Feature{"Beta"}, before: values{"Beta": true}, want: []string{"Beta=true InEffect"}},
-		"asked before, dynamic":                     {asked: []featuregate.Feature{"Alpha"}, before: values{"Alpha*": true}, want: []string{"Alpha=true InEffect"}},
+		"queried before":                            {queried: []featuregate.Feature{"Alpha"}, before: values{"Alpha": true}, want: []string{"Alpha=false QueriedBefore"}},
+		"queried before, and late":                  {queried: []featuregate.Feature{"Alpha"}, after: values{"Alpha": true}, want: []string{"Alpha=false QueriedBefore"}},
+		"queried before, with this answer":          {queried: []featuregate.Feature{"Beta"}, before: values{"Beta": true}, want: []string{"Beta=true InEffect"}},
+		"queried before, dynamic":                   {queried: []featuregate.Feature{"Alpha"}, before: values{"Alpha*": true}, want: []string{"Alpha=true InEffect"}},
 		"off, and another needs it":                 {before: values{"Beta": false}, want: []string{"Beta=true DependencyViolated"}},
 		"off, with the one that needs it":           {before: values{"Beta": false, "Dependent": false}, want: []string{"Beta=false InEffect", "Dependent=false InEffect"}},
 		"off late, and another needs it":            {after: values{"Beta*": false}, want: []string{"Beta=true DependencyViolated"}},
@@ -107,7 +107,7 @@ func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, f := range tc.asked {
+			for _, f := range tc.queried {
 				g.Enabled(f)
 			}
 			if tc.before != nil {
@@ -137,7 +137,7 @@ func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
 }
 
 // TestEverythingAgreesOnAValueFromOutside: Enabled, the copy, the string, the
-// observation and the metric; the process itself was told nothing.
+// observation and the metric; nothing was set on the process itself.
 func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
 	feature.ResetFeatureInfoMetric()
 	g := Wrap(upstream(t))
@@ -165,7 +165,7 @@ func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !g.Enabled("Alpha") || g.RemoteOutcomes()[0].Reason != OutcomeExplicitlySet {
-		t.Errorf("what the process was told last does not win: %+v", g.RemoteOutcomes())
+		t.Errorf("what was set on the process last does not win: %+v", g.RemoteOutcomes())
 	}
 }
 
@@ -256,8 +256,8 @@ func metric(t *testing.T, name string) bool {
 	return false
 }
 
-// TestUpstreamNeverRefusesTheGate draws gates, dependencies, what the process was
-// told, and values from outside before and after the values are final.
+// TestUpstreamNeverRefusesTheGate draws gates, dependencies, what was set on the
+// process, and values from outside before and after the values are final.
 func TestUpstreamNeverRefusesTheGate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 6
@@ -285,8 +285,8 @@ func TestUpstreamNeverRefusesTheGate(t *testing.T) {
 		values := func(what string) map[string]bool {
 			return rapid.MapOf(rapid.SampledFrom([]string{"F0", "F1", "F2", "F3", "F4", "F5"}), rapid.Bool()).Draw(t, what)
 		}
-		if told := values("told"); inner.DeepCopy().SetFromMap(told) == nil {
-			if err := g.SetFromMap(told); err != nil {
+		if local := values("local"); inner.DeepCopy().SetFromMap(local) == nil {
+			if err := g.SetFromMap(local); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,7 +25,7 @@ import (
 
 // snapshot has the value of every known feature. It is not changed once it can
 // be seen; the flags in its values are. It is a hash table of its own since
-// Enabled is asked some hundred times for one request, and hashing the whole
+// Enabled is called some hundred times for one request, and hashing the whole
 // name is most of what a lookup in a map costs.
 type snapshot struct {
 	// slots is at least four times as long as there are features, a power of
@@ -41,11 +41,11 @@ type snapshot struct {
 type value struct {
 	key     featuregate.Feature
 	enabled bool
-	// asked is shared by all snapshots: it survives mutations.
-	asked *atomic.Bool
-	// told is true once the wrapped gate was asked too since the snapshot was
-	// made: it warns when a version is set that changes a value already asked.
-	told atomic.Bool
+	// queried is shared by all snapshots: it survives mutations.
+	queried *atomic.Bool
+	// forwarded is true once the wrapped gate was queried, too, since the snapshot was
+	// made: it warns when a version is set that changes a value already queried.
+	forwarded atomic.Bool
 }
 
 // newSnapshot makes an empty one for so many features.

@@ -35,7 +35,7 @@ func TestSnapshot(t *testing.T) {
 			known[v.key] = v.enabled
 			s.add(v)
 		}
-		for _, key := range append(names, rapid.SliceOf(rapid.StringMatching("[ABC]{0,12}")).Draw(t, "asked")...) {
+		for _, key := range append(names, rapid.SliceOf(rapid.StringMatching("[ABC]{0,12}")).Draw(t, "queried")...) {
 			want, ok := known[featuregate.Feature(key)]
 			got := s.find(featuregate.Feature(key))
 			if (got != nil) != ok || (got != nil && (got.enabled != want || string(got.key) != key)) {

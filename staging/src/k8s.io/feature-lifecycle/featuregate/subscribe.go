@@ -22,11 +22,11 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// Snapshot is the values of all features at one moment. Code that asks more than
-// once while it answers one request asks a Snapshot, so that the answers agree
+// Snapshot is the values of all features at one moment. Code that queries more than
+// once while it answers one request queries a Snapshot, so that the answers agree
 // with each other although a dynamic value changes meanwhile. It is immutable,
-// safe for concurrent use, and costs nothing to make. What is asked of it is
-// asked of the gate.
+// safe for concurrent use, and costs nothing to make. Its queries count as
+// queries of the gate.
 type Snapshot struct {
 	gate   *Gate
 	values *snapshot
@@ -44,8 +44,8 @@ func (s Snapshot) Enabled(key featuregate.Feature) bool {
 	if v == nil {
 		return s.values.gate.Enabled(key)
 	}
-	if !v.told.Load() {
-		s.gate.tell(key, v)
+	if !v.forwarded.Load() {
+		s.gate.forwardQuery(key, v)
 	}
 	return v.enabled
 }
@@ -72,16 +72,16 @@ type subscription struct {
 	call     func(Snapshot)
 
 	mu sync.Mutex
-	// queue has the changes that are not told yet, oldest first.
+	// queue has the changes that f has not received yet, oldest first.
 	queue []Snapshot
-	// telling is true while a goroutine works on the queue.
-	telling, closed bool
+	// notifying is true while a goroutine works on the queue.
+	notifying, closed bool
 }
 
 // OnChange calls f after each change of one of the features, or of any if none is
 // named, with the values right after it. Calls come in the order of the changes,
 // never two at a time, and from a goroutine of their own, so that f may take its
-// time and may use the gate. Nothing is told of values that are there already.
+// time and may use the gate. Values that are there already cause no call.
 // After unsubscribe returns no call begins; one may still be running.
 func (g *Gate) OnChange(f func(Snapshot), features ...featuregate.Feature) (unsubscribe func()) {
 	s := &subscription{features: features, call: f}
@@ -113,19 +113,19 @@ func (s *subscription) add(change Snapshot) {
 		return
 	}
 	s.queue = append(s.queue, change)
-	if !s.telling {
-		s.telling = true
-		go s.tell()
+	if !s.notifying {
+		s.notifying = true
+		go s.notify()
 	}
 }
 
-// tell calls f until nothing is left to tell. A goroutine lives only as long, so
+// notify calls f until no change is left in the queue. A goroutine lives only as long, so
 // that a subscription that is forgotten costs none.
-func (s *subscription) tell() {
+func (s *subscription) notify() {
 	for {
 		s.mu.Lock()
 		if len(s.queue) == 0 {
-			s.telling = false
+			s.notifying = false
 			s.mu.Unlock()
 			return
 		}

@@ -28,7 +28,7 @@ import (
 func TestSubscribersAreToldOfEachChangeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := Wrap(upstream(t))
-		var told []bool
+		var notified []bool
 		var calls, others atomic.Int32
 		hold := make(chan struct{})
 		unsubscribe := g.OnChange(func(s Snapshot) {
@@ -36,7 +36,7 @@ func TestSubscribersAreToldOfEachChangeInOrder(t *testing.T) {
 				t.Error("two calls at a time")
 			}
 			<-hold
-			told = append(told, s.Enabled("Alpha"))
+			notified = append(notified, s.Enabled("Alpha"))
 			calls.Add(-1)
 		}, "Alpha", "Locked")
 		g.OnChange(func(Snapshot) { others.Add(1) }, "Beta")
@@ -48,20 +48,20 @@ func TestSubscribersAreToldOfEachChangeInOrder(t *testing.T) {
 		flip(false)
 		flip(true)
 		synctest.Wait()
-		if len(told) != 0 {
+		if len(notified) != 0 {
 			t.Fatal("the first call does not wait")
 		}
 		close(hold)
 		synctest.Wait()
-		if diff := cmp.Diff([]bool{true, false, true}, told); diff != "" {
+		if diff := cmp.Diff([]bool{true, false, true}, notified); diff != "" {
 			t.Errorf("unexpected changes (-want +got):\n%s", diff)
 		}
 		unsubscribe()
 		flip(false)
 		unsubscribe()
 		synctest.Wait()
-		if len(told) != 3 || others.Load() != 0 || all.Load() != 4 {
-			t.Errorf("told %v, others %d, all %d", told, others.Load(), all.Load())
+		if len(notified) != 3 || others.Load() != 0 || all.Load() != 4 {
+			t.Errorf("notified %v, others %d, all %d", notified, others.Load(), all.Load())
 		}
 	})
 }
@@ -97,7 +97,7 @@ func TestOneSnapshotGivesOneAnswer(t *testing.T) {
 		t.Error("a snapshot changed")
 	}
 	if !observation(t, g, "Alpha").Queried || observation(t, g, "Beta").Queried {
-		t.Error("what was asked of the snapshot is not recorded as asked of the gate")
+		t.Error("a query of the snapshot is not recorded as one of the gate")
 	}
 	if got, want := panics(func() { s.Enabled("Unknown") }), panics(func() { upstream(t).Enabled("Unknown") }); got != want || got == "" {
 		t.Errorf("an unknown feature: %q, want %q", got, want)

@@ -63,7 +63,7 @@ func (o *observer) input(feature *v1alpha1.Feature, flags tracker.Flags, declare
 		Dependences:     flags.Dependences,
 		Stages:          flags.Stages,
 		Tasks:           tasks,
-		StartupBlocking: declared.ObstructingOf(tasks),
+		StartupBlocking: declared.StartupBlockingOf(tasks),
 		Clears:          len(declared.OnDisable) > 0,
 	}, move)
 }

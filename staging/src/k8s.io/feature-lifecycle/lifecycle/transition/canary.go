@@ -53,7 +53,7 @@ func (s *step) watchRollout() {
 	wanted := s.wantedRollout()
 	if current != nil && current.Value == value && equality.Semantic.DeepEqual(current.Observed, *wanted) {
 		if !current.Halted {
-			s.judgeRollout(current)
+			s.evaluateRollout(current)
 		}
 		return
 	}
@@ -136,8 +136,8 @@ func (s *step) canary() (value, active bool) {
 	return value, before != nil && *before != value
 }
 
-// judgeRollout halts a canary in which too many instances have failed for long enough.
-func (s *step) judgeRollout(current *v1alpha1.FeatureRolloutStatus) {
+// evaluateRollout halts a canary in which too many instances have failed for long enough.
+func (s *step) evaluateRollout(current *v1alpha1.FeatureRolloutStatus) {
 	failed, message := s.tooManyFailed(current)
 	if message == "" {
 		current.UnhealthySince, current.Message = nil, ""

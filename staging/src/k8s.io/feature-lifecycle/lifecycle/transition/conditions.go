@@ -51,17 +51,17 @@ func (s *step) describeConditions() {
 	s.describeProgress()
 	// While versions are mixed there is no adjacent version.
 	if s.version != "" && !s.mixed {
-		s.describeSafety(v1alpha1.ConditionUpgradeSafe, s.view.Upgrade)
-		s.describeSafety(v1alpha1.ConditionDowngradeSafe, s.view.Downgrade)
+		s.describeSkew(v1alpha1.ConditionUpgradeSafe, s.view.Upgrade)
+		s.describeSkew(v1alpha1.ConditionDowngradeSafe, s.view.Downgrade)
 	}
 }
 
-func (s *step) describeSafety(kind string, judge EvaluateSkew) {
-	if judge == nil {
+func (s *step) describeSkew(kind string, evaluate EvaluateSkew) {
+	if evaluate == nil {
 		return
 	}
 	now := &v1alpha1.Feature{ObjectMeta: s.feature.ObjectMeta, Spec: s.feature.Spec, Status: s.Status}
-	if v := judge(now, s.version); v != nil {
+	if v := evaluate(now, s.version); v != nil {
 		s.condition(kind, v.Status, v.Reason, v.Message)
 	}
 }

@@ -494,10 +494,10 @@ func TestFeatureOnFromStart(t *testing.T) {
 		declared Declared
 		want     string
 	}{
-		"with something to install":              {true, declared, "Install did not run"},
-		"with nothing to install":                {true, Declared{OnDisable: []string{"ClearA"}}, ""},
-		"one that is off":                        {false, declared, ""},
-		"with what obstructs servers, which run": {true, Declared{OnEnable: []string{"ClearUnreadable"}, StartupBlocking: []string{"ClearUnreadable"}}, ""},
+		"with something to install":                          {true, declared, "Install did not run"},
+		"with nothing to install":                            {true, Declared{OnDisable: []string{"ClearA"}}, ""},
+		"one that is off":                                    {false, declared, ""},
+		"with what blocks the startup of servers, which run": {true, Declared{OnEnable: []string{"ClearUnreadable"}, StartupBlocking: []string{"ClearUnreadable"}}, ""},
 	} {
 		f := feature("")
 		view := View{Servers: []tracker.Server{server("a", tc.on)}, Declared: tc.declared}

@@ -80,16 +80,16 @@ type Declared struct {
 	StartupBlocking []string
 }
 
-// ObstructingOf returns those of some tasks that have to run before a server has the
+// StartupBlockingOf returns those of some tasks that have to run before a server has the
 // feature on.
-func (d Declared) ObstructingOf(tasks []string) []string {
-	var obstructing []string
+func (d Declared) StartupBlockingOf(tasks []string) []string {
+	var blocking []string
 	for _, name := range tasks {
 		if slices.Contains(d.StartupBlocking, name) {
-			obstructing = append(obstructing, name)
+			blocking = append(blocking, name)
 		}
 	}
-	return obstructing
+	return blocking
 }
 
 // tasks returns what a transition to the goal has to do after waiting for uses.

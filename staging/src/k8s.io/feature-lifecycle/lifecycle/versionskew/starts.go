@@ -101,8 +101,8 @@ func settingsOf(explicit []Setting) given {
 	return of
 }
 
-// gateThere is a gate in the other version, with the processes that set it.
-type gateThere struct {
+// targetGate is a gate in the other version, with the processes that set it.
+type targetGate struct {
 	name     string
 	spec     Spec
 	explicit given
@@ -110,7 +110,7 @@ type gateThere struct {
 
 // value returns the value that a gate has in a process of the other version, and the
 // setting that causes it; "" means the gate's default.
-func (g gateThere) value(p process, stages map[v1alpha1.FeatureStage]given) (value bool, setting string) {
+func (g targetGate) value(p process, stages map[v1alpha1.FeatureStage]given) (value bool, setting string) {
 	if !g.spec.Known {
 		return false, ""
 	}
@@ -130,7 +130,7 @@ func (g gateThere) value(p process, stages map[v1alpha1.FeatureStage]given) (val
 // for each.
 type conflict struct {
 	needed bool
-	others []gateThere
+	others []targetGate
 	// refused lists what each process sets.
 	refused []string
 }
@@ -148,10 +148,10 @@ func (q Input) conflicts() []conflict {
 		}
 		stages[s.Stage][process{s.Component, s.Instance}] = s.Enabled
 	}
-	this := gateThere{q.Feature.Name, q.Target, settingsOf(q.Explicit)}
+	this := targetGate{q.Feature.Name, q.Target, settingsOf(q.Explicit)}
 	var found []conflict
 	for _, d := range q.Dependences {
-		other := gateThere{d.Name, d.Target, settingsOf(d.Explicit)}
+		other := targetGate{d.Name, d.Target, settingsOf(d.Explicit)}
 		refused := refusedPair(this, other, d.Needed, stages)
 		if len(refused) == 0 {
 			continue
@@ -169,7 +169,7 @@ func (q Input) conflicts() []conflict {
 // refusedPair returns the processes that would have the dependent one of two gates on
 // and the other one off, sorted, and what they set. Defaults alone never conflict
 // (component-base/featuregate, AddDependencies).
-func refusedPair(this, other gateThere, needed bool, stages map[v1alpha1.FeatureStage]given) []string {
+func refusedPair(this, other targetGate, needed bool, stages map[v1alpha1.FeatureStage]given) []string {
 	processes := maps.Clone(this.explicit)
 	maps.Copy(processes, other.explicit)
 	for _, of := range stages {
@@ -202,7 +202,7 @@ func pick[T any](needed bool, this, other T) (dependent, dependency T) {
 // version because one gate would be on without another one that it depends on. Next
 // names the flags with which they would start. Both are "" when none would refuse.
 func (q Input) RefusesDependencies() (why, next string) {
-	this := gateThere{name: q.Feature.Name, spec: q.Target}
+	this := targetGate{name: q.Feature.Name, spec: q.Target}
 	var whys, nexts []string
 	for _, c := range q.conflicts() {
 		var names []string
@@ -212,7 +212,7 @@ func (q Input) RefusesDependencies() (why, next string) {
 		on, off := pick(c.needed, q.Feature.Name, strings.Join(names, ", "))
 		they := map[bool]string{true: "they depend", false: "it depends"}[!c.needed && len(names) > 1]
 		whys = append(whys, fmt.Sprintf("binaries would refuse to start in %s with %s on and %s off, on which %s: %s", q.To, on, off, they, few(c.refused)))
-		dependents, dependencies := pick(c.needed, []gateThere{this}, c.others)
+		dependents, dependencies := pick(c.needed, []targetGate{this}, c.others)
 		var ways []string
 		for _, value := range []bool{false, true} {
 			if flag := together(append(slices.Clone(dependents), dependencies...), value); flag != "" {
@@ -226,7 +226,7 @@ func (q Input) RefusesDependencies() (why, next string) {
 
 // together returns the flag that gives gates one value, "" where one of them cannot
 // have it. A gate that is off because it does not exist is left out.
-func together(gates []gateThere, value bool) string {
+func together(gates []targetGate, value bool) string {
 	var settings []string
 	for _, g := range gates {
 		switch {

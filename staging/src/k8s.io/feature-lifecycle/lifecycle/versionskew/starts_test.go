@@ -34,11 +34,11 @@ func TestRefusesDependencies(t *testing.T) {
 		return Setting{Component: component, Instance: "a", Enabled: value}
 	}
 	// needs is a gate N that F depends on, has is a gate D that depends on F.
-	needs := func(there Spec, explicit ...Setting) Dependence {
-		return Dependence{Name: "N", Needed: true, Target: there, Explicit: explicit}
+	needs := func(target Spec, explicit ...Setting) Dependence {
+		return Dependence{Name: "N", Needed: true, Target: target, Explicit: explicit}
 	}
-	has := func(name string, there Spec, explicit ...Setting) Dependence {
-		return Dependence{Name: name, Target: there, Explicit: explicit}
+	has := func(name string, target Spec, explicit ...Setting) Dependence {
+		return Dependence{Name: name, Target: target, Explicit: explicit}
 	}
 	allAlpha := []StageSetting{{"kube-scheduler", "a", v1alpha1.StageAlpha, true}}
 	allBeta := []StageSetting{{"kube-scheduler", "a", v1alpha1.StageBeta, false}}
@@ -81,8 +81,8 @@ func TestRefusesDependencies(t *testing.T) {
 			if refuses != (tc.want != "") || refuses && !strings.Contains(v.Message(), tc.want) {
 				t.Errorf("it says %t, %q, want %q", refuses, v.Message(), tc.want)
 			}
-			if judged := Evaluate(tc.q); refuses != (judged.Reason == v1alpha1.ReasonRefusesToStart) {
-				t.Errorf("judged %+v", judged)
+			if evaluated := Evaluate(tc.q); refuses != (evaluated.Reason == v1alpha1.ReasonRefusesToStart) {
+				t.Errorf("evaluated %+v", evaluated)
 			}
 		})
 	}

@@ -102,8 +102,8 @@ func TestRefusesControl(t *testing.T) {
 			if refuses != (tc.want != "") || refuses && !strings.Contains(v.Message(), tc.want) {
 				t.Errorf("it says %t, %q, want %q", refuses, v.Message(), tc.want)
 			}
-			if judged := Evaluate(tc.q); refuses != (judged.Reason == v1alpha1.ReasonRefusesToStart) {
-				t.Errorf("judged %+v", judged)
+			if evaluated := Evaluate(tc.q); refuses != (evaluated.Reason == v1alpha1.ReasonRefusesToStart) {
+				t.Errorf("evaluated %+v", evaluated)
 			}
 		})
 	}

@@ -169,7 +169,7 @@ func Evaluate(q Input) Result {
 		return q.obstacles()
 	case state == v1alpha1.StateOff && q.Leftovers != "":
 		return q.left()
-	case state == v1alpha1.StateOn && !q.onThere():
+	case state == v1alpha1.StateOn && !q.onAtTarget():
 		return q.settled(q.loses())
 	case len(q.Tasks) > 0:
 		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s brings what is stored to its form: %s", q.To, strings.Join(q.Tasks, ", "))})
@@ -237,8 +237,8 @@ func (q Input) ask(why string) Result {
 	return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why, source}
 }
 
-// onThere returns the value that the feature has there if nothing is changed.
-func (q Input) onThere() bool { return q.Value().Value }
+// onAtTarget returns the value that the feature has there if nothing is changed.
+func (q Input) onAtTarget() bool { return q.Value().Value }
 
 // left returns the result for a feature that is off and left objects behind.
 func (q Input) left() Result {
@@ -251,7 +251,7 @@ func (q Input) left() Result {
 // from becoming ready. Tasks of an upgrade run only once the last server has the
 // version.
 func (q Input) StartupBlocked() bool {
-	return !q.Down && len(q.StartupBlocking) > 0 && q.onThere() && (!q.Looked || q.Obstacles != "")
+	return !q.Down && len(q.StartupBlocking) > 0 && q.onAtTarget() && (!q.Looked || q.Obstacles != "")
 }
 
 // obstacles returns the result for startup-blocking leftovers.

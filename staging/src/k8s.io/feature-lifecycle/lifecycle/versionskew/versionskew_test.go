@@ -185,7 +185,7 @@ func TestMessagesStayShort(t *testing.T) {
 		t.Errorf("%d characters: %.300s", len(message), message)
 	}
 	if q.Explicit[5].Instance != "node-5" {
-		t.Error("the question was changed")
+		t.Error("the input was changed")
 	}
 }
 
