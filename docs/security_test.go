@@ -191,7 +191,7 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| times in a Feature's status | in the years 0 to %d |", number("pkg/apis/features/validation/time.go", "lastYear")),
 		fmt.Sprintf("| rows of `status.uses` that the server flow writes | %d |", tracker.MaxRows),
 		fmt.Sprintf("| owners and finalizers of a report | %d |", validation.MaxReportOwners),
-		fmt.Sprintf("| reports of processes that are gone, and Leases of processes that never reported | kept for %s, then deleted;", period(library+"/lifecycle/tracker/retention.go", "ReportRetention")),
+		fmt.Sprintf("| reports of lost processes, and Leases of processes that never reported | kept for %s, then deleted;", period(library+"/lifecycle/tracker/retention.go", "ReportRetention")),
 		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/apis/features/v1alpha1/pacing.go", "ReportPeriod")),
 		fmt.Sprintf("| earlier processes of a report that it is remembered of what they asked for | %d |", number(library+"/lifecycle/tracker/predecessors.go", "maxPredecessors")),
 		fmt.Sprintf("| writes of a task | %d to %d under way,", number(library+"/lifecycle/task/writelimiter.go", "fewWriters"), number(library+"/lifecycle/task/writelimiter.go", "clearWorkers")),

@@ -233,7 +233,7 @@ func (r *REST) mayAdd(ctx context.Context, report *features.FeatureReport) error
 		return err
 	}
 	if !room {
-		return forbidden(report, "user %q has %d reports %s already, and one identity may have %d; delete those of processes that are gone",
+		return forbidden(report, "user %q has %d reports %s already, and one identity may have %d; delete those of lost processes",
 			report.Spec.Username, count, kind, limit)
 	}
 	return nil

@@ -44,7 +44,7 @@ type conflictingReport struct {
 
 // errDeleteFailed means that the report of another identity could not be deleted although
 // its process is lost.
-var errDeleteFailed = errors.New("its process is gone, and deleting it failed")
+var errDeleteFailed = errors.New("its process is lost, and deleting it failed")
 
 // noteConflict finds out whether the report could not be written because another identity
 // wrote the stored one. From then on the Lease, which another process may renew, is left

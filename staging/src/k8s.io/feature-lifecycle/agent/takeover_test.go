@@ -104,8 +104,8 @@ func TestReportOfAnotherIdentityIsTakenOver(t *testing.T) {
 		taken            bool
 		says             string
 	}{
-		"its process is gone":                       {wrote: another, may: true, taken: true, says: "to replace it"},
-		"its process is gone, and it may not go":    {wrote: another, says: "another identity wrote the report of this name; delete it, or permit delete on featurereports/any"},
+		"its process is lost":                       {wrote: another, may: true, taken: true, says: "to replace it"},
+		"its process is lost, and it may not go":    {wrote: another, says: "another identity wrote the report of this name; delete it, or permit delete on featurereports/any"},
 		"its process lives":                         {wrote: another, may: true, lives: true},
 		"it is one's own, and RBAC refuses a while": {wrote: "me", may: true, rbac: true, taken: true},
 	} {
