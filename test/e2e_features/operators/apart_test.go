@@ -49,7 +49,7 @@ func (w *world) twoOperators(t *testing.T) {
 	// One of them leads, as all of them compute.
 	first := leader.Of(colors, []string{"a", "b"})
 	second := map[string]string{"a": "b", "b": "a"}[first]
-	leading, heir := red.start(t, first, nil), red.start(t, second, nil)
+	leading, successor := red.start(t, first, nil), red.start(t, second, nil)
 	strangers := []*replica{blue.start(t, "a", nil), blue.start(t, "b", nil)}
 	for _, o := range []*thirdParty{red, blue} {
 		o.waitForState(t, v1alpha1.StateOff, 2, colors, borrowed)
@@ -59,7 +59,7 @@ func (w *world) twoOperators(t *testing.T) {
 		red.ask(t, feature, true)
 	}
 	red.waitForState(t, v1alpha1.StateOn, 2, colors, borrowed)
-	for _, r := range []*replica{leading, heir} {
+	for _, r := range []*replica{leading, successor} {
 		if got, want := r.found(), both(true); got != want {
 			t.Errorf("the features of red are On, and a replica of it finds %s, want %s", got, want)
 		}
@@ -95,7 +95,7 @@ func (w *world) twoOperators(t *testing.T) {
 	// The other replica waits for the Lease of the first one to expire.
 	history.Wait(t, crashed, "Off", framework.In(v1alpha1.StateOff))
 	w.WaitForFeatureIn(t, red.namespace, borrowed, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
-	if got, want := heir.found(), both(false); got != want {
+	if got, want := successor.found(), both(false); got != want {
 		t.Errorf("the features are Off, and the replica that is left finds %s, want %s", got, want)
 	}
 
@@ -109,7 +109,7 @@ func (w *world) twoOperators(t *testing.T) {
 	if n := others.unchanged(t); n != 2 {
 		t.Errorf("%d features of blue were followed, want 2", n)
 	}
-	for o, replicas := range map[*thirdParty][]*replica{red: {leading, heir}, blue: strangers} {
+	for o, replicas := range map[*thirdParty][]*replica{red: {leading, successor}, blue: strangers} {
 		for _, r := range replicas {
 			if found := o.elsewhere(r); len(found) > 0 {
 				t.Errorf("a replica of %s asked for what is not its own:\n%s", o.namespace, strings.Join(found, "\n"))

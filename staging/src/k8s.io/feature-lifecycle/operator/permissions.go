@@ -308,7 +308,7 @@ func (r *Replica) watchPermissions(ctx context.Context) {
 				failures++
 				if lacks := fmt.Sprint(found); lacks != complained {
 					complained = lacks
-					logger.Error(r.explain(ctx, found), "Operator lacks permissions; trying again from time to time")
+					logger.Error(r.explain(ctx, found), "Operator lacks permissions, will retry")
 				}
 			}
 			changed = nil

@@ -76,7 +76,7 @@ func (c *changes) all(ctx context.Context) {
 	err := listBackoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		err := c.reader.List(ctx, list)
 		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Feature gates have changed, and Widgets cannot be listed to follow; trying again")
+			klog.FromContext(ctx).Error(err, "Feature gates have changed, and Widgets cannot be listed to follow, will retry")
 		}
 		return err == nil, nil
 	})

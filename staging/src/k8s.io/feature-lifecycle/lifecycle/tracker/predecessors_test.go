@@ -47,10 +47,10 @@ func TestPredecessorsAreBounded(t *testing.T) {
 			t.Fatalf("takeover %d changes %d features, want at most %d", i, len(changed), most)
 		}
 		if h := x.predecessors["c.1"]; h != nil && len(h.groups) > maxPredecessors {
-			t.Fatalf("after takeover %d there are %d ancestors", i, len(h.groups))
+			t.Fatalf("after takeover %d there are %d predecessors", i, len(h.groups))
 		}
 		if len(x.groups) > maxPredecessors+1 || len(x.features) > (maxPredecessors+1)*names {
-			t.Fatalf("after takeover %d there are %d cohorts and %d features", i, len(x.groups), len(x.features))
+			t.Fatalf("after takeover %d there are %d groups and %d features", i, len(x.groups), len(x.features))
 		}
 	}
 	// The queries of the last of them are remembered, and no more.
@@ -159,7 +159,7 @@ func TestPredecessorsForgotten(t *testing.T) {
 	check("a fourth comes in time", all, x.set(queried("4", "A"), start), "B", "C")
 	x.dropNotReturned(start.Add(24 * time.Hour))
 	if notReturned := x.notReturnedOf("B"); len(notReturned) > 0 {
-		t.Error("it has departed")
+		t.Error("a process that did not return is still kept")
 	}
 	check("while it exists nothing is forgotten", nil, x.set(queried("4", "A"), start), "B", "C")
 	x.remove("c.1", start)
