@@ -125,7 +125,7 @@ kind-up: ## Create a cluster from that image and show its features; needs Docker
 	$(KIND_KUBECTL) get features -n kube-system
 	@echo "For kubectl: export KUBECONFIG='$(OUT_DIR)/kind.kubeconfig'"
 
-# A feature that every kube-apiserver announces.
+# A feature whose gate every kube-apiserver announces.
 KIND_FEATURE := MaxUnavailableStatefulSet
 KIND_KUBECTL = docker exec $(KIND_CLUSTER)-control-plane kubectl --kubeconfig /etc/kubernetes/admin.conf
 

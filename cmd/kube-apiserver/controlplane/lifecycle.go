@@ -192,7 +192,7 @@ func (h *lifecycleHooks) start(hook genericapiserver.PostStartHookContext) error
 			close(h.looking)
 		})
 	}()
-	h.announcement().wait(hook)
+	h.valuesWait().wait(hook)
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (h *lifecycleHooks) waitForPermission(ctx context.Context) bool {
 // letBecomeReady lets the first server of a cluster become ready first. The server flow
 // makes some hundred Features then, which takes a second of processor time that other
 // hooks need. Where components take values from here they wait for the Features, and so
-// does the server (announcement); and existing Features are corrected before components
+// does the server (valuesWait); and existing Features are corrected before components
 // use them.
 func (h *lifecycleHooks) letBecomeReady(ctx context.Context, patience time.Duration) {
 	if len(h.control.Names()) > 0 {
@@ -290,7 +290,7 @@ type lifecycleClients struct {
 func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
 	config := rest.CopyConfig(loopback)
 	config.UserAgent = "feature-lifecycle"
-	// Announcing needs a few hundred writes at the very first start. Clearing a
+	// Creating Features needs a few hundred writes at the very first start. Clearing a
 	// field needs one for each object. The default of 50 a second would limit
 	// that.
 	config.QPS = -1

@@ -344,7 +344,7 @@ func (r *result) conclude() {
 	}
 	how := fmt.Sprintf("%d of %d features are not safe, of %d it cannot be told", counts[metav1.ConditionFalse], len(r.Features), counts[metav1.ConditionUnknown])
 	if len(r.Features) == 0 {
-		r.Unknown = append(r.Unknown, "there is no Feature of a gate that this build knows; kube-apiservers announce them when they start")
+		r.Unknown = append(r.Unknown, "there is no Feature of a gate that this build knows; kube-apiservers create them when they start")
 	}
 	switch {
 	case counts[metav1.ConditionFalse] > 0:

@@ -629,7 +629,7 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 		"kubelets with missing reports": {"1.35", func(w *world) {
 			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3, Examples: []string{"n1", "n2", "n3"}}}
 		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nCannot tell whether it is safe to move from 1.36 to 1.35"},
-		"no feature": {"1.35", nil, "Not known: there is no Feature of a gate that this build knows; kube-apiservers announce them when they start\nCannot tell whether it is safe to move from 1.36 to 1.35"},
+		"no feature": {"1.35", nil, "Not known: there is no Feature of a gate that this build knows; kube-apiservers create them when they start\nCannot tell whether it is safe to move from 1.36 to 1.35"},
 		"a format":   {"1.35", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func refused(t *testing.T, err error, kind func(error) bool, says ...string) {
 
 func TestPermissionsOfEachUser(t *testing.T) {
 	c := shared.Cluster(t)
-	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+	c.WaitForFeature(known, "created", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	admin := features(t, c.Config)
 	user := features(t, c.Impersonate("jane", "system:authenticated"))
 	scheduler := features(t, c.As(localcluster.Scheduler))
@@ -352,7 +352,7 @@ func TestWithoutServerIdentities(t *testing.T) {
 	t.Parallel()
 	c := start(t, "APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false,StorageVersionMigrator=true")
 	notServed(t, c)
-	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
+	c.WaitForFeature(known, "created", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
 	if got := reports[0]; got.Spec.Component != "kube-apiserver" || got.Spec.Liveness.Lease == nil {
 		t.Errorf("the report is %s, Lease %v", got.Name, got.Spec.Liveness.Lease)

@@ -49,7 +49,7 @@ func auditPolicy() string {
 func TestAuditKnowsTheServerFlow(t *testing.T) {
 	t.Parallel()
 	c := shared.Cluster(t)
-	c.WaitForFeature(known, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+	c.WaitForFeature(known, "created", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	framework.Eventually(t, "audit events of a Feature that the server flow made", func() error {
 		data, err := os.ReadFile(filepath.Join(c.DataDir(), auditLog))
 		if err != nil {

@@ -45,14 +45,14 @@ const (
 )
 
 // TestCost prints what the system stores and asks for, which the KEP quotes, and
-// holds the bounds above. A start announces each feature once (L3), a restart none.
+// holds the bounds above. A start creates each Feature once (L3), a restart none.
 func TestCost(t *testing.T) {
 	t.Parallel()
 	const nodes = 3
 	c := framework.Start(t, localcluster.Config{Nodes: nodes})
 	c.WaitForReports("of every process", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 3+2*nodes })
-	var announced int
-	framework.Eventually(t, "every feature to be announced", func() error {
+	var created int
+	framework.Eventually(t, "every Feature to be created", func() error {
 		list, err := c.Features.FeaturesV1alpha1().Features(system).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func TestCost(t *testing.T) {
 				return fmt.Errorf("%s is %q with conditions %+v", f.Name, f.Status.State, f.Status.Conditions)
 			}
 		}
-		if announced = len(list.Items); announced == 0 {
+		if created = len(list.Items); created == 0 {
 			return errors.New("there is none")
 		}
 		return nil
@@ -107,7 +107,7 @@ func TestCost(t *testing.T) {
 
 	creates := "features.k8s.io POST features"
 	logRequests(t, "since the start", c.Requests())
-	if got, want := c.Requests()[creates], announced; got != want {
+	if got, want := c.Requests()[creates], created; got != want {
 		t.Errorf("L3: %d requests created %d Features", got, want)
 	}
 	if err := c.Restart(t.Context(), nil, localcluster.APIServer); err != nil {

@@ -37,7 +37,7 @@ func TestKubectlFeature(t *testing.T) {
 	// Each server asks for it when it starts.
 	const asked = "APIServerIdentity"
 	for _, name := range []string{known, "PodDeletionCost"} {
-		c.WaitForFeature(name, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+		c.WaitForFeature(name, "created", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	}
 	c.WaitForFeature(asked, "used by the server", func(f *v1alpha1.Feature) bool {
 		return slices.ContainsFunc(f.Status.Uses, func(use v1alpha1.FeatureUse) bool { return use.Count == 1 })

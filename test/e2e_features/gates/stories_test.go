@@ -147,7 +147,7 @@ func TestFeatureWithFlagsOfItsOwn(t *testing.T) {
 		})
 	}
 	// The Feature says so to people.
-	f := c.WaitForFeature("LoggingAlphaOptions", "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+	f := c.WaitForFeature("LoggingAlphaOptions", "created", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	if f.Status.Control != v1alpha1.ControlLocal {
 		t.Errorf("status.control is %s, want Local", f.Status.Control)
 	}

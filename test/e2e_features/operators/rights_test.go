@@ -121,7 +121,7 @@ func (w *world) stage(t *testing.T) *stage {
 	}, nil)
 	for _, id := range []*identity{s.red, s.blue} {
 		if _, err := features(id.features, id.namespace).Create(t.Context(), newFeature(colors), metav1.CreateOptions{}); err != nil {
-			t.Fatalf("%s announces its own feature: %v", id.user(), err)
+			t.Fatalf("%s creates its own Feature: %v", id.user(), err)
 		}
 	}
 	for _, id := range []*identity{s.red, s.other, s.blue} {

@@ -44,7 +44,7 @@ func start(t *testing.T, args map[string][]string) *framework.Cluster {
 	t.Helper()
 	c := framework.Start(t, localcluster.Config{Nodes: 1, Only: []string{localcluster.Etcd, localcluster.APIServer}, ExtraArgs: args})
 	for _, feature := range features {
-		c.WaitForFeature(feature, "announced", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
+		c.WaitForFeature(feature, "created", func(f *v1alpha1.Feature) bool { return f.Status.State != "" })
 	}
 	c.SilenceFlow()
 	return c

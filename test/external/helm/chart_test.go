@@ -141,7 +141,7 @@ func TestTheChartUsesAFeatureThatIsOnEverywhere(t *testing.T) {
 		"on its way":                                  {feature("TurningOn", usesMatch("True")), false},
 		"on its way off":                              {feature("TurningOff", usesMatch("True")), false},
 		"off":                                         {feature("Off", usesMatch("True")), false},
-		"just announced, with an empty status":        {feature(""), false},
+		"just created, with an empty status":          {feature(""), false},
 		"on, and nothing has been said about its use": {feature("On"), false},
 		"not a feature of this cluster":               {nil, false},
 	} {

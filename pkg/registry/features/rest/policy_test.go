@@ -108,7 +108,7 @@ func TestPolicyPermissions(t *testing.T) {
 		"as kubelet":                                 {request{node, "report", ks, "components", "kubelet"}, true},
 		"a node renews Leases of reporters":          {request{node, "update", kf, "leases", "x"}, false},
 		"kube-proxy reports by its service account":  {request{proxy, "report", ks, "components", "kube-proxy"}, true},
-		"the server flow announces":                  {request{flow, "create", ks, "features", ""}, true},
+		"the server flow creates":                    {request{flow, "create", ks, "features", ""}, true},
 		"the server flow writes status":              {request{flow, "update", ks, "features/status", "A"}, true},
 		"but not elsewhere":                          {request{flow, "update", "example", "features/status", "A"}, false},
 		"the server flow changes no spec":            {request{flow, "update", ks, "features", "A"}, false},

@@ -302,17 +302,17 @@ func TestCreateWithSpecNeedsUpdatePermission(t *testing.T) {
 		// says is part of a refusal's message, "" for none.
 		says string
 	}{
-		"an operator announces its own":                 {who: "operator", namespace: "example"},
-		"the server flow announces those of Kubernetes": {who: FlowUser, namespace: metav1.NamespaceSystem},
-		"an operator asks for a value":                  {who: "operator", namespace: "example", spec: on, says: `user "operator" may create Features, and not ask for anything in their spec`},
-		"an operator pauses":                            {who: "operator", namespace: "example", spec: paused, says: `grant the verb update or patch on features in namespace "example"`},
-		"an operator begins a canary":                   {who: "operator", namespace: "example", spec: canary, says: "leave spec out"},
-		"the server flow pauses":                        {who: FlowUser, namespace: metav1.NamespaceSystem, spec: paused, says: "may create Features, and not ask"},
-		"an updating user asks for a value":             {who: "updating", namespace: "example", spec: on},
-		"who may patch asks for a value":                {who: "patching", namespace: "example", spec: on},
-		"an updating user of elsewhere":                 {who: "updating", namespace: "other", spec: on, says: `in namespace "other"`},
-		"an administrator asks for all":                 {who: "admin", namespace: "example", spec: features.FeatureSpec{Enabled: ptr.To(true), Rollout: canary.Rollout, Paused: true}},
-		"the authorizer fails":                          {who: "unsure", namespace: "example", spec: on, says: "the webhook does not answer"},
+		"an operator creates its own":                 {who: "operator", namespace: "example"},
+		"the server flow creates those of Kubernetes": {who: FlowUser, namespace: metav1.NamespaceSystem},
+		"an operator asks for a value":                {who: "operator", namespace: "example", spec: on, says: `user "operator" may create Features, and not ask for anything in their spec`},
+		"an operator pauses":                          {who: "operator", namespace: "example", spec: paused, says: `grant the verb update or patch on features in namespace "example"`},
+		"an operator begins a canary":                 {who: "operator", namespace: "example", spec: canary, says: "leave spec out"},
+		"the server flow pauses":                      {who: FlowUser, namespace: metav1.NamespaceSystem, spec: paused, says: "may create Features, and not ask"},
+		"an updating user asks for a value":           {who: "updating", namespace: "example", spec: on},
+		"who may patch asks for a value":              {who: "patching", namespace: "example", spec: on},
+		"an updating user of elsewhere":               {who: "updating", namespace: "other", spec: on, says: `in namespace "other"`},
+		"an administrator asks for all":               {who: "admin", namespace: "example", spec: features.FeatureSpec{Enabled: ptr.To(true), Rollout: canary.Rollout, Paused: true}},
+		"the authorizer fails":                        {who: "unsure", namespace: "example", spec: on, says: "the webhook does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := as(t, tc.who, tc.namespace)

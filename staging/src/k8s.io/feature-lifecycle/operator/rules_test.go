@@ -120,7 +120,7 @@ func (s *server) leftBehind() {
 	}
 }
 
-// life is that of a replica, from its start to its end in order: it announces its feature,
+// life is that of a replica, from its start to its end in order: it creates its Feature,
 // takes it through transitions, tells of them, and takes away what others left.
 func (s *server) life() {
 	s.t.Helper()

@@ -64,7 +64,7 @@ func TestAsk(t *testing.T) {
 		"on, and nothing has been said of users":          {feature: feature(v1alpha1.StateOn, ""), why: "nothing is known"},
 		"on its way":                                      {feature: feature(v1alpha1.StateTurningOn, metav1.ConditionTrue), why: "TurningOn"},
 		"off":                                             {feature: feature(v1alpha1.StateOff, metav1.ConditionTrue), why: `"Off"`},
-		"just announced":                                  {feature: feature("", ""), why: `is ""`},
+		"just created":                                    {feature: feature("", ""), why: `is ""`},
 		"a feature that the cluster has not":              {why: "does not say"},
 		"a cluster without the API, for an administrator": {err: without, why: "does not say"},
 		"a cluster without the API, for anybody else":     {err: forbidden, discovery: without, why: "does not say"},

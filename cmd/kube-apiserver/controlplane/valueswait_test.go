@@ -95,11 +95,11 @@ func TestReadyOnceFeaturesHaveValues(t *testing.T) {
 		"a dynamic feature has a requested value":     {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, true, requested(true))), never, never, 0},
 		"one that has just been requested":            {both, dynamic(saying("Dynamic", v1alpha1.ControlDynamic, false, requested(true))), never, never, 0},
 		"a request is left over in a central feature": {both, central(saying("Central", v1alpha1.ControlCentral, false, requested(false))), 2 * time.Second, time.Second, 2 * time.Second},
-		"no server answers":                           {both, nil, never, time.Second, announcementPatience},
+		"no server answers":                           {both, nil, never, time.Second, valuesWaitTimeout},
 		"servers differ, as they did before this one": {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, time.Second, time.Second + disagreementPatience},
 		"they differed until this one was there":      {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), 2 * time.Second, time.Second, 2 * time.Second},
-		"no flow corrects the earlier status":         {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, never, announcementPatience},
-		"one differs, of another nothing is known":    {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed))[:1], never, time.Second, announcementPatience},
+		"no flow corrects the earlier status":         {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed)), never, never, valuesWaitTimeout},
+		"one differs, of another nothing is known":    {both, central(saying("Central", v1alpha1.ControlCentral, false, disputed))[:1], never, time.Second, valuesWaitTimeout},
 		"what it took from the API is not its own":    {both, []*v1alpha1.Feature{saying("Central", v1alpha1.ControlCentral, true), saying("Dynamic", v1alpha1.ControlDynamic, false)}, never, never, 0},
 	}
 	for name, hold := range held {
@@ -130,7 +130,7 @@ func TestReadyOnceFeaturesHaveValues(t *testing.T) {
 						timer.Stop()
 					}
 				}()
-				a := &announcement{
+				a := &valuesWait{
 					decides: tc.decides, features: features, looking: looking,
 					observe: func() []featuregate.Observation {
 						return []featuregate.Observation{{Name: "Central", Enabled: true}, {Name: "Dynamic", Enabled: true, Overridden: true}, {Name: "Other", Enabled: true}}
@@ -138,7 +138,7 @@ func TestReadyOnceFeaturesHaveValues(t *testing.T) {
 				}
 				begun := time.Now()
 				a.wait(t.Context())
-				if got := time.Since(begun); got < tc.waits || got > tc.waits+2*announcementPeriod {
+				if got := time.Since(begun); got < tc.waits || got > tc.waits+2*valuesWaitPeriod {
 					t.Errorf("ready after %s, want %s", got, tc.waits)
 				}
 			})
@@ -151,7 +151,7 @@ func TestAnEndingServerDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		a := &announcement{
+		a := &valuesWait{
 			decides: control.Options{Central: []string{"Central"}}, features: fake.NewClientset().FeaturesV1alpha1().Features(metav1.NamespaceSystem),
 			observe: func() []featuregate.Observation { return nil },
 		}

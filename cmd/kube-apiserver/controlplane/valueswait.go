@@ -36,12 +36,12 @@ import (
 )
 
 const (
-	// announcementPatience limits the time for which the server is not ready
+	// valuesWaitTimeout limits the time for which the server is not ready
 	// because its Features do not have the values for components yet. Only a
 	// cluster's first server, or one with other flags than the last, has to
 	// wait at all.
-	announcementPatience = 20 * time.Second
-	announcementPeriod   = 100 * time.Millisecond
+	valuesWaitTimeout = 20 * time.Second
+	valuesWaitPeriod  = 100 * time.Millisecond
 	// disagreementPatience is the time for which a Feature has to report that
 	// servers differ or that it is held, once this server has reported and its
 	// server flow runs. An earlier status is corrected sooner. The others will
@@ -50,11 +50,11 @@ const (
 	disagreementPatience = 3 * time.Second
 )
 
-// announcement keeps the server from being ready until its Features have the
+// valuesWait keeps the server from being ready until its Features have the
 // values for the other components. These read them once, when they start, and a
 // server that was restarted with another value would still give them the last
 // one.
-type announcement struct {
+type valuesWait struct {
 	decides  control.Options
 	features typedv1alpha1.FeatureInterface
 	// observe returns the server's own values; querying the gate would make the
@@ -68,8 +68,8 @@ type announcement struct {
 	differs map[string]time.Time
 }
 
-func (h *lifecycleHooks) announcement() *announcement {
-	return &announcement{
+func (h *lifecycleHooks) valuesWait() *valuesWait {
+	return &valuesWait{
 		decides:  h.control,
 		features: h.own.features.FeaturesV1alpha1().Features(metav1.NamespaceSystem),
 		observe:  reporting.Install().Observations,
@@ -78,12 +78,12 @@ func (h *lifecycleHooks) announcement() *announcement {
 }
 
 // wait returns once every Feature has this server's values, or cannot have them until other servers
-// have the same flags or a hold is released. It returns after announcementPatience in any case.
-func (a *announcement) wait(ctx context.Context) {
+// have the same flags or a hold is released. It returns after valuesWaitTimeout in any case.
+func (a *valuesWait) wait(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	a.differs = map[string]time.Time{}
 	waiting, disputed := a.decides.Names(), map[string]string{}
-	err := wait.PollUntilContextTimeout(ctx, announcementPeriod, announcementPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, valuesWaitPeriod, valuesWaitTimeout, true, func(ctx context.Context) (bool, error) {
 		own := a.own()
 		clear(disputed)
 		waiting = slices.DeleteFunc(waiting, func(name string) bool {
@@ -112,7 +112,7 @@ func (a *announcement) wait(ctx context.Context) {
 
 // own are the values that this server is set to; what it has taken from the API
 // does not count.
-func (a *announcement) own() map[string]bool {
+func (a *valuesWait) own() map[string]bool {
 	values := map[string]bool{}
 	for _, o := range a.observe() {
 		values[o.Name] = o.Enabled != o.Overridden
@@ -123,7 +123,7 @@ func (a *announcement) own() map[string]bool {
 // says returns true when a Feature has the value for components, equal to this
 // server's own. A value that is requested through the API does not depend on
 // servers; components follow it.
-func (a *announcement) says(feature *v1alpha1.Feature, own bool) bool {
+func (a *valuesWait) says(feature *v1alpha1.Feature, own bool) bool {
 	status, control := &feature.Status, a.decides.Of(feature.Name)
 	if status.Control != control || status.Configured == nil {
 		return false
@@ -136,7 +136,7 @@ func (a *announcement) says(feature *v1alpha1.Feature, own bool) bool {
 
 // dispute returns why a Feature does not have this server's value although
 // servers have had the time to agree, "" if that is not known.
-func (a *announcement) dispute(feature *v1alpha1.Feature) string {
+func (a *valuesWait) dispute(feature *v1alpha1.Feature) string {
 	select {
 	case <-a.looking:
 	default:
