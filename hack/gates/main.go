@@ -146,7 +146,7 @@ func more(e catalog.Entry) []string {
 	for _, a := range e.APIs {
 		add("Needs: ", fmt.Sprintf("%s, by `%s` of every kube-apiserver; without it %s", a, a.Flag(), a.Without))
 	}
-	add("Copies: ", e.OtherCopies)
+	add("Other copies: ", e.OtherCopies)
 	add("Applied again while the gate is off: ", e.OnReapply)
 	add("On nodes: ", e.Node)
 	add("Has configuration of its own, so each binary's command line decides: ", e.Config)
