@@ -22,24 +22,23 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Feature says what one feature gate is set to and what state the cluster is
-// really in. Its name is the gate's exact name. Features of Kubernetes live in
-// the namespace kube-system; third parties use their own namespace.
+// Feature describes the configured value of one gate and the observed state of
+// the cluster. Its name is the gate's exact name. Features of Kubernetes live
+// in the namespace kube-system; third parties use their own namespace.
 type Feature struct {
 	metav1.TypeMeta
 	// Standard object's metadata.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	metav1.ObjectMeta
 
-	// spec is what people ask for.
+	// spec is the requested value.
 	Spec FeatureSpec
 
-	// status is what the server flow found and does. Only the server flow
-	// writes it.
+	// status is the observed state, set by the server flow only.
 	Status FeatureStatus
 }
 
-// FeatureSpec is what people ask for.
+// FeatureSpec is the requested value.
 type FeatureSpec struct {
 	// enabled is the value requested through the API. Only features that
 	// kube-apiserver lists in --dynamic-features accept it; for all others
@@ -77,20 +76,20 @@ type FeatureRollout struct {
 type FeatureStage string
 
 const (
-	// StageAlpha is a gate that is off by default and may vanish.
+	// StageAlpha is a gate that is off by default and may be removed.
 	StageAlpha FeatureStage = "Alpha"
 	// StageBeta is a gate whose feature is tested and may still change.
 	StageBeta FeatureStage = "Beta"
 	// StageGA is a gate whose feature is stable.
 	StageGA FeatureStage = "GA"
-	// StageDeprecated is a gate whose feature is on its way out.
+	// StageDeprecated is a gate whose feature is to be removed.
 	StageDeprecated FeatureStage = "Deprecated"
 	// StagePreAlpha is a gate that the binary knows but the effective version
 	// does not have yet.
 	StagePreAlpha FeatureStage = "PreAlpha"
 )
 
-// FeatureState is what the cluster really is with respect to a feature.
+// FeatureState is the observed state of the cluster with respect to a feature.
 type FeatureState string
 
 const (
@@ -112,7 +111,7 @@ const (
 	StateDowngrading FeatureState = "Downgrading"
 )
 
-// FeatureValueSource is where a configured value comes from.
+// FeatureValueSource is the source of a configured value.
 type FeatureValueSource string
 
 const (
@@ -125,7 +124,7 @@ const (
 	SourceAPI FeatureValueSource = "API"
 )
 
-// FeatureControl names what decides the value that a binary uses.
+// FeatureControl names the source of the value that a binary uses.
 type FeatureControl string
 
 const (
@@ -138,7 +137,7 @@ const (
 	ControlDynamic FeatureControl = "Dynamic"
 )
 
-// FeatureStatus is what the server flow found and does.
+// FeatureStatus is the observed state, set by the server flow.
 type FeatureStatus struct {
 	// stage is the gate's maturity at the effective version.
 	Stage FeatureStage
@@ -153,14 +152,14 @@ type FeatureStatus struct {
 	// last agreed value while they do not (condition Consistent).
 	Configured *FeatureConfiguration
 
-	// control names what decides the value that a binary uses.
+	// control names the source of the value that a binary uses.
 	Control FeatureControl
 
-	// state is what the cluster really is. It becomes On or Off only after the
-	// last task of a transition is done.
+	// state is the observed state of the cluster. It becomes On or Off only
+	// after the last task of a transition is done.
 	State FeatureState
 
-	// stateSince is when state last changed.
+	// stateSince is the time of the last change of state.
 	StateSince *metav1.Time
 
 	// version is the minor version whose representation is stored, for
@@ -170,12 +169,12 @@ type FeatureStatus struct {
 	// transition is the transition under way, if any.
 	Transition *FeatureTransition
 
-	// tasks is what is left of the transition, in order; the first is being
-	// worked on. A finished task is removed.
+	// tasks are the remaining tasks of the transition, in order; the first is
+	// in progress. A finished task is removed.
 	Tasks []FeatureTask
 
-	// uses counts the instances that found each value, by component, version and
-	// value. It is cleared when a transition begins.
+	// uses counts the instances that observed each value, by component, version
+	// and value. It is cleared when a transition begins.
 	Uses []FeatureUse
 
 	// conditions: Consistent, UsesMatch, Clean, Progressing, UpgradeSafe,
@@ -202,8 +201,8 @@ type FeatureRolloutStatus struct {
 	// observed is the spec.rollout that this status belongs to. When spec.rollout
 	// changes, the canary restarts, and a halted one is resumed.
 	Observed FeatureRollout
-	// startTime is when the canary began, was changed or was resumed. Instances
-	// that had failed before do not count against it.
+	// startTime is the time at which the canary began, was changed or was
+	// resumed. Instances that had failed before do not count against it.
 	StartTime metav1.MicroTime
 	// unhealthySince is the time since which more of the canary's instances have
 	// failed than are allowed to. It is unset otherwise. The canary is halted if
@@ -214,25 +213,25 @@ type FeatureRolloutStatus struct {
 	// those that had taken it return to the other one. It stays true until
 	// spec.rollout is changed or value is no longer requested.
 	Halted bool
-	// haltTime is when the canary was halted.
+	// haltTime is the time at which the canary was halted.
 	HaltTime *metav1.Time
-	// message says why the canary was halted or is suspected.
+	// message describes the cause of the halt or of unhealthySince.
 	Message string
 	// failedInstances names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
 	FailedInstances []string
 }
 
-// FeatureConfiguration is a desired value and where it comes from.
+// FeatureConfiguration is a desired value and its source.
 type FeatureConfiguration struct {
 	// value is the desired value.
 	Value bool
-	// source is where the value comes from.
+	// source is the source of the value.
 	Source FeatureValueSource
 	// previous is the value that the feature had in its last state of rest.
 	// While spec.rollout is limited, instances outside of it use this one. It
 	// stays when the desired value changes again before that one was reached.
-	// Unset means what state says.
+	// If unset, state holds that value.
 	Previous *bool
 }
 
@@ -240,9 +239,9 @@ type FeatureConfiguration struct {
 type FeatureTransition struct {
 	// id identifies the transition; a new one is made for each.
 	ID string
-	// startTime is when the transition was written.
+	// startTime is the time at which the transition was written.
 	StartTime metav1.MicroTime
-	// reason is why the transition began: Configuration, Clean or Version.
+	// reason is the cause of the transition: Configuration, Clean or Version.
 	Reason FeatureTransitionReason
 	// fromVersion is the minor version whose representation was stored when a
 	// version transition began, or the furthest from toVersion if there may be
@@ -261,7 +260,7 @@ type FeatureTransition struct {
 	Interrupted bool
 }
 
-// FeatureTransitionReason is why a transition began.
+// FeatureTransitionReason is the cause of a transition.
 type FeatureTransitionReason string
 
 const (
@@ -283,41 +282,41 @@ const TaskWaitForUses = "WaitForUses"
 // FeatureTask is one step of a transition.
 type FeatureTask struct {
 	// name identifies the task among those of the feature. A server that does
-	// not know the name leaves the task alone and says so.
+	// not know the name skips the task and reports this in status.
 	Name string
-	// message says what the task is doing or waiting for.
+	// message describes the task's progress or the condition it waits for.
 	Message string
-	// done is how many objects are finished.
+	// done is the number of finished objects.
 	Done int64
-	// total is how many objects the task has to process, as far as known.
+	// total is the number of objects that the task has to process, as far as
+	// known.
 	Total int64
-	// attempts is how often the task was tried and did not finish.
+	// attempts is the number of attempts that did not finish the task.
 	Attempts int32
-	// lastAttemptTime is when the last attempt began.
+	// lastAttemptTime is the start time of the last attempt.
 	LastAttemptTime *metav1.MicroTime
-	// checkpoint is where the task resumes after a crash, in a form that only
-	// the task understands.
+	// checkpoint is the position at which the task resumes after a crash, in a
+	// form that is private to the task.
 	Checkpoint string
 }
 
-// FeatureUse says how many instances of a component found which value.
+// FeatureUse counts the instances of a component that observed one value.
 type FeatureUse struct {
 	// component is the reporting component, for example kubelet.
 	Component string
 	// version is the component's binary version.
 	Version string
-	// enabled is the value that these instances found. It is unset for
-	// instances that should exist and did not report: what they use is not
-	// known.
+	// enabled is the value that these instances observed. It is unset for
+	// instances that are expected and did not report: their value is not known.
 	Enabled *bool
-	// count is how many live instances found this value.
+	// count is the number of live instances that observed this value.
 	Count int32
-	// expected is how many instances of this component and version should
-	// report, as far as the cluster can know it: from Nodes and apiserver
-	// identities.
+	// expected is the number of instances of this component and version that
+	// should report, as far as the cluster can know it: from Nodes and
+	// apiserver identities.
 	Expected int32
-	// stale is how many more instances reported this value and cannot be
-	// reached any more.
+	// stale is the number of further instances that reported this value and are
+	// no longer reachable.
 	Stale int32
 	// examples names some of the instances, at most 5.
 	Examples []string

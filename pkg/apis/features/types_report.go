@@ -22,7 +22,7 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// FeatureReport says what one running process found when it asked its feature
+// FeatureReport lists the values that one process observed for its feature
 // gates. Its name is <component>.<instance>.
 type FeatureReport struct {
 	metav1.TypeMeta
@@ -38,9 +38,9 @@ type FeatureReportSpec struct {
 	// component is the kind of process, for example kube-scheduler. It cannot
 	// be changed.
 	Component string
-	// instance tells the processes of a component apart: the node's name for
-	// node components, the server's identity for kube-apiserver. It cannot be
-	// changed.
+	// instance identifies a process among those of its component: the node's
+	// name for node components, the server's identity for kube-apiserver. It
+	// cannot be changed.
 	Instance string
 	// nodeName is the node that a node component runs on. It cannot be
 	// changed.
@@ -50,11 +50,11 @@ type FeatureReportSpec struct {
 	// emulationVersion is the minor version that the binary emulates, for
 	// example 1.36.
 	EmulationVersion string
-	// features lists what the process found. kube-apiservers list every gate
+	// features lists the observed values. kube-apiservers list every gate
 	// they know, since they must agree on what is configured; all others list
-	// what they asked for and what was set explicitly.
+	// the gates that they queried and those that were set explicitly.
 	Features []ReportedFeature
-	// liveness says how others can tell that the process is alive.
+	// liveness describes how the process's liveness is observed.
 	Liveness ReportLiveness
 	// username is the identity that created the report. The server sets it
 	// from the request; only this identity may update the report.
@@ -66,11 +66,11 @@ type FeatureReportSpec struct {
 	Process string
 }
 
-// ReportedFeature is what a process found for one gate.
+// ReportedFeature is the value that a process observed for one gate.
 type ReportedFeature struct {
 	// name is the gate's exact name.
 	Name string
-	// enabled is the value found.
+	// enabled is the observed value.
 	Enabled bool
 	// queried is true once the process's code queried the value. Only then it
 	// is a user of the feature.
@@ -85,7 +85,7 @@ type ReportedFeature struct {
 	Default bool
 	// lockedToDefault is true when the gate refuses any other value.
 	LockedToDefault bool
-	// control names what the server lets decide the value. Only servers report
+	// control names the source of the value at this server. Only servers report
 	// it, and they must agree. Empty means Local.
 	Control FeatureControl
 	// overridden is true when the value was taken from the API and the process
@@ -93,7 +93,7 @@ type ReportedFeature struct {
 	Overridden bool
 }
 
-// ReportLiveness says how others can tell that a process is alive. A process
+// ReportLiveness describes how a process's liveness is observed. A process
 // without a Lease is alive while the Node named in spec.nodeName is Ready.
 type ReportLiveness struct {
 	// lease is the Lease that the process renews. It has the report's name, and

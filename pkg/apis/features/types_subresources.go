@@ -22,8 +22,8 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// FeaturePlan is posted to the plan subresource of a Feature and answers what a
-// change would do. Nothing is stored.
+// FeaturePlan is posted to the plan subresource of a Feature and returns the
+// effect of a change. Nothing is stored.
 type FeaturePlan struct {
 	metav1.TypeMeta
 	// Standard object's metadata; the name, if given, is the feature's.
@@ -44,11 +44,11 @@ type FeaturePlanSpec struct {
 	TargetVersion string
 }
 
-// FeaturePlanStatus is what the change would do.
+// FeaturePlanStatus describes the effect of the change.
 type FeaturePlanStatus struct {
-	// tasks are what would be done, in order: those of a change of the value and
-	// those of a change of the stored version, if both come about. Each transition
-	// has its own WaitForUses, so names are not unique.
+	// tasks are the tasks that would run, in order: those of a change of the
+	// value and those of a change of the stored version, if both come about.
+	// Each transition has its own WaitForUses, so names are not unique.
 	Tasks []PlannedTask
 	// uses count the instances with another value than the feature would have. It is
 	// empty when a move to another version leaves the value alone.
@@ -58,21 +58,22 @@ type FeaturePlanStatus struct {
 	Dependents []string
 	// blockers describe what would block the transition until a person acts.
 	Blockers []string
-	// configured is the value that the feature would have and what would decide it.
+	// configured is the value that the feature would have and its source.
 	// It is unset when that cannot be determined (unknown).
 	Configured *FeatureConfiguration
 	// dependencies are the gates that would be off, and that this one, which would
 	// be on, depends on, directly or through others.
 	Dependencies []string
-	// unknown says what the server that answers cannot know, and who can.
+	// unknown describes facts that the answering server cannot know, and who
+	// can provide them.
 	Unknown []string
 }
 
-// PlannedTask is what one task of the transition would do.
+// PlannedTask describes the effect of one task of the transition.
 type PlannedTask struct {
 	// name of the task.
 	Name string
-	// message says what the task would do.
+	// message describes what the task would do.
 	Message string
 	// leftovers are the objects that the task would process, per resource.
 	Leftovers []ResourceLeftovers
@@ -91,7 +92,7 @@ type ResourceLeftovers struct {
 	Resource string
 	// field is the path that the objects have set, if the leftover is a field.
 	Field string
-	// count is how many objects there are.
+	// count is the number of objects.
 	Count int64
 	// examples names some of the objects as <namespace>/<name>, at most 5.
 	Examples []string

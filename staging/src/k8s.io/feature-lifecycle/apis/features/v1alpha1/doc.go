@@ -22,6 +22,7 @@ limitations under the License.
 // +groupName=features.k8s.io
 
 // Package v1alpha1 is the v1alpha1 version of the features.k8s.io API: Feature
-// says what a feature gate is set to and what state the cluster is really in,
-// FeatureReport says what one process found when it asked its gates (KEP-3920).
+// describes the configured value of a gate and the observed state of the
+// cluster, FeatureReport the values that one process observed for its gates
+// (KEP-3920).
 package v1alpha1

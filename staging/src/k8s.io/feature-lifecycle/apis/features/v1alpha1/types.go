@@ -25,9 +25,9 @@ import (
 // +genclient:method=CreateCleanup,verb=create,subresource=cleanup,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureCleanup
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Feature says what one feature gate is set to and what state the cluster is
-// really in. Its name is the gate's exact name. Features of Kubernetes live in
-// the namespace kube-system; third parties use their own namespace.
+// Feature describes the configured value of one gate and the observed state of
+// the cluster. Its name is the gate's exact name. Features of Kubernetes live
+// in the namespace kube-system; third parties use their own namespace.
 type Feature struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object's metadata.
@@ -35,17 +35,16 @@ type Feature struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what people ask for.
+	// spec is the requested value.
 	// +optional
 	Spec FeatureSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 
-	// status is what the server flow found and does. Only the server flow
-	// writes it.
+	// status is the observed state, set by the server flow only.
 	// +optional
 	Status FeatureStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// FeatureSpec is what people ask for.
+// FeatureSpec is the requested value.
 type FeatureSpec struct {
 	// enabled is the value requested through the API. Only features that
 	// kube-apiserver lists in --dynamic-features accept it; for all others
@@ -69,20 +68,20 @@ type FeatureSpec struct {
 type FeatureStage string
 
 const (
-	// StageAlpha is a gate that is off by default and may vanish.
+	// StageAlpha is a gate that is off by default and may be removed.
 	StageAlpha FeatureStage = "Alpha"
 	// StageBeta is a gate whose feature is tested and may still change.
 	StageBeta FeatureStage = "Beta"
 	// StageGA is a gate whose feature is stable.
 	StageGA FeatureStage = "GA"
-	// StageDeprecated is a gate whose feature is on its way out.
+	// StageDeprecated is a gate whose feature is to be removed.
 	StageDeprecated FeatureStage = "Deprecated"
 	// StagePreAlpha is a gate that the binary knows but the effective version
 	// does not have yet.
 	StagePreAlpha FeatureStage = "PreAlpha"
 )
 
-// FeatureState is what the cluster really is with respect to a feature.
+// FeatureState is the observed state of the cluster with respect to a feature.
 // +enum
 type FeatureState string
 
@@ -105,7 +104,7 @@ const (
 	StateDowngrading FeatureState = "Downgrading"
 )
 
-// FeatureValueSource is where a configured value comes from.
+// FeatureValueSource is the source of a configured value.
 // +enum
 type FeatureValueSource string
 
@@ -119,7 +118,7 @@ const (
 	SourceAPI FeatureValueSource = "API"
 )
 
-// FeatureControl names what decides the value that a binary uses.
+// FeatureControl names the source of the value that a binary uses.
 // +enum
 type FeatureControl string
 
@@ -133,7 +132,7 @@ const (
 	ControlDynamic FeatureControl = "Dynamic"
 )
 
-// FeatureStatus is what the server flow found and does.
+// FeatureStatus is the observed state, set by the server flow.
 type FeatureStatus struct {
 	// stage is the gate's maturity at the effective version.
 	// +optional
@@ -152,16 +151,16 @@ type FeatureStatus struct {
 	// +optional
 	Configured *FeatureConfiguration `json:"configured,omitempty" protobuf:"bytes,4,opt,name=configured"`
 
-	// control names what decides the value that a binary uses.
+	// control names the source of the value that a binary uses.
 	// +optional
 	Control FeatureControl `json:"control,omitempty" protobuf:"bytes,5,opt,name=control,casttype=FeatureControl"`
 
-	// state is what the cluster really is. It becomes On or Off only after the
-	// last task of a transition is done.
+	// state is the observed state of the cluster. It becomes On or Off only
+	// after the last task of a transition is done.
 	// +optional
 	State FeatureState `json:"state,omitempty" protobuf:"bytes,6,opt,name=state,casttype=FeatureState"`
 
-	// stateSince is when state last changed.
+	// stateSince is the time of the last change of state.
 	// +optional
 	StateSince *metav1.Time `json:"stateSince,omitempty" protobuf:"bytes,7,opt,name=stateSince"`
 
@@ -174,8 +173,8 @@ type FeatureStatus struct {
 	// +optional
 	Transition *FeatureTransition `json:"transition,omitempty" protobuf:"bytes,9,opt,name=transition"`
 
-	// tasks is what is left of the transition, in order; the first is being
-	// worked on. A finished task is removed.
+	// tasks are the remaining tasks of the transition, in order; the first is
+	// in progress. A finished task is removed.
 	// +optional
 	// +patchStrategy=merge
 	// +patchMergeKey=name
@@ -183,8 +182,8 @@ type FeatureStatus struct {
 	// +listMapKey=name
 	Tasks []FeatureTask `json:"tasks,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,10,rep,name=tasks"`
 
-	// uses counts the instances that found each value, by component, version and
-	// value. It is cleared when a transition begins.
+	// uses counts the instances that observed each value, by component, version
+	// and value. It is cleared when a transition begins.
 	// +optional
 	// +listType=atomic
 	Uses []FeatureUse `json:"uses,omitempty" protobuf:"bytes,11,rep,name=uses"`
@@ -214,18 +213,18 @@ type FeatureStatus struct {
 	Rollout *FeatureRolloutStatus `json:"rollout,omitempty" protobuf:"bytes,14,opt,name=rollout"`
 }
 
-// FeatureConfiguration is a desired value and where it comes from.
+// FeatureConfiguration is a desired value and its source.
 type FeatureConfiguration struct {
 	// value is the desired value.
 	// +required
 	Value bool `json:"value" protobuf:"varint,1,opt,name=value"`
-	// source is where the value comes from.
+	// source is the source of the value.
 	// +required
 	Source FeatureValueSource `json:"source" protobuf:"bytes,2,opt,name=source,casttype=FeatureValueSource"`
 	// previous is the value that the feature had in its last state of rest.
 	// While spec.rollout is limited, instances outside of it use this one. It
 	// stays when the desired value changes again before that one was reached.
-	// Unset means what state says.
+	// If unset, state holds that value.
 	// +optional
 	Previous *bool `json:"previous,omitempty" protobuf:"varint,3,opt,name=previous"`
 }
@@ -235,10 +234,10 @@ type FeatureTransition struct {
 	// id identifies the transition; a new one is made for each.
 	// +required
 	ID string `json:"id" protobuf:"bytes,1,opt,name=id"`
-	// startTime is when the transition was written.
+	// startTime is the time at which the transition was written.
 	// +required
 	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,2,opt,name=startTime"`
-	// reason is why the transition began: Configuration, Clean or Version.
+	// reason is the cause of the transition: Configuration, Clean or Version.
 	// +required
 	Reason FeatureTransitionReason `json:"reason" protobuf:"bytes,3,opt,name=reason,casttype=FeatureTransitionReason"`
 	// fromVersion is the minor version whose representation was stored when a
@@ -262,7 +261,7 @@ type FeatureTransition struct {
 	Interrupted bool `json:"interrupted,omitempty" protobuf:"varint,7,opt,name=interrupted"`
 }
 
-// FeatureTransitionReason is why a transition began.
+// FeatureTransitionReason is the cause of a transition.
 // +enum
 type FeatureTransitionReason string
 
@@ -285,31 +284,32 @@ const TaskWaitForUses = "WaitForUses"
 // FeatureTask is one step of a transition.
 type FeatureTask struct {
 	// name identifies the task among those of the feature. A server that does
-	// not know the name leaves the task alone and says so.
+	// not know the name skips the task and reports this in status.
 	// +required
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
-	// message says what the task is doing or waiting for.
+	// message describes the task's progress or the condition it waits for.
 	// +optional
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
-	// done is how many objects are finished.
+	// done is the number of finished objects.
 	// +optional
 	Done int64 `json:"done,omitempty" protobuf:"varint,3,opt,name=done"`
-	// total is how many objects the task has to process, as far as known.
+	// total is the number of objects that the task has to process, as far as
+	// known.
 	// +optional
 	Total int64 `json:"total,omitempty" protobuf:"varint,4,opt,name=total"`
-	// attempts is how often the task was tried and did not finish.
+	// attempts is the number of attempts that did not finish the task.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty" protobuf:"varint,5,opt,name=attempts"`
-	// lastAttemptTime is when the last attempt began.
+	// lastAttemptTime is the start time of the last attempt.
 	// +optional
 	LastAttemptTime *metav1.MicroTime `json:"lastAttemptTime,omitempty" protobuf:"bytes,6,opt,name=lastAttemptTime"`
-	// checkpoint is where the task resumes after a crash, in a form that only
-	// the task understands.
+	// checkpoint is the position at which the task resumes after a crash, in a
+	// form that is private to the task.
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty" protobuf:"bytes,7,opt,name=checkpoint"`
 }
 
-// FeatureUse says how many instances of a component found which value.
+// FeatureUse counts the instances of a component that observed one value.
 type FeatureUse struct {
 	// component is the reporting component, for example kubelet.
 	// +required
@@ -317,21 +317,20 @@ type FeatureUse struct {
 	// version is the component's binary version.
 	// +optional
 	Version string `json:"version,omitempty" protobuf:"bytes,2,opt,name=version"`
-	// enabled is the value that these instances found. It is unset for
-	// instances that should exist and did not report: what they use is not
-	// known.
+	// enabled is the value that these instances observed. It is unset for
+	// instances that are expected and did not report: their value is not known.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty" protobuf:"varint,3,opt,name=enabled"`
-	// count is how many live instances found this value.
+	// count is the number of live instances that observed this value.
 	// +optional
 	Count int32 `json:"count,omitempty" protobuf:"varint,4,opt,name=count"`
-	// expected is how many instances of this component and version should
-	// report, as far as the cluster can know it: from Nodes and apiserver
-	// identities.
+	// expected is the number of instances of this component and version that
+	// should report, as far as the cluster can know it: from Nodes and
+	// apiserver identities.
 	// +optional
 	Expected int32 `json:"expected,omitempty" protobuf:"varint,5,opt,name=expected"`
-	// stale is how many more instances reported this value and cannot be
-	// reached any more.
+	// stale is the number of further instances that reported this value and are
+	// no longer reachable.
 	// +optional
 	Stale int32 `json:"stale,omitempty" protobuf:"varint,6,opt,name=stale"`
 	// examples names some of the instances, at most 5.

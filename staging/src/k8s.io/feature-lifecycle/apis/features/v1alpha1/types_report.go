@@ -24,7 +24,7 @@ import (
 // +genclient:noStatus
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// FeatureReport says what one running process found when it asked its feature
+// FeatureReport lists the values that one process observed for its feature
 // gates. Its name is <component>.<instance>.
 type FeatureReport struct {
 	metav1.TypeMeta `json:",inline"`
@@ -43,9 +43,9 @@ type FeatureReportSpec struct {
 	// be changed.
 	// +required
 	Component string `json:"component" protobuf:"bytes,1,opt,name=component"`
-	// instance tells the processes of a component apart: the node's name for
-	// node components, the server's identity for kube-apiserver. It cannot be
-	// changed.
+	// instance identifies a process among those of its component: the node's
+	// name for node components, the server's identity for kube-apiserver. It
+	// cannot be changed.
 	// +required
 	Instance string `json:"instance" protobuf:"bytes,2,opt,name=instance"`
 	// nodeName is the node that a node component runs on. It cannot be
@@ -59,14 +59,14 @@ type FeatureReportSpec struct {
 	// example 1.36.
 	// +optional
 	EmulationVersion string `json:"emulationVersion,omitempty" protobuf:"bytes,5,opt,name=emulationVersion"`
-	// features lists what the process found. kube-apiservers list every gate
-	// they know, since they must agree on what is configured; all others list
-	// what they asked for and what was set explicitly. The list is written as a
-	// whole: what a process says is its own.
+	// features lists the observed values. kube-apiservers list every gate they
+	// know, since they must agree on what is configured; all others list the
+	// gates that they queried and those that were set explicitly. The list is
+	// written as a whole: a process owns all entries of its report.
 	// +optional
 	// +listType=atomic
 	Features []ReportedFeature `json:"features,omitempty" protobuf:"bytes,6,rep,name=features"`
-	// liveness says how others can tell that the process is alive.
+	// liveness describes how the process's liveness is observed.
 	// +optional
 	Liveness ReportLiveness `json:"liveness,omitempty" protobuf:"bytes,7,opt,name=liveness"`
 	// username is the identity that created the report. The server sets it
@@ -81,12 +81,12 @@ type FeatureReportSpec struct {
 	Process string `json:"process,omitempty" protobuf:"bytes,9,opt,name=process"`
 }
 
-// ReportedFeature is what a process found for one gate.
+// ReportedFeature is the value that a process observed for one gate.
 type ReportedFeature struct {
 	// name is the gate's exact name.
 	// +required
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
-	// enabled is the value found.
+	// enabled is the observed value.
 	// +required
 	Enabled bool `json:"enabled" protobuf:"varint,2,opt,name=enabled"`
 	// queried is true once the process's code queried the value. Only then it
@@ -107,7 +107,7 @@ type ReportedFeature struct {
 	// lockedToDefault is true when the gate refuses any other value.
 	// +optional
 	LockedToDefault bool `json:"lockedToDefault,omitempty" protobuf:"varint,7,opt,name=lockedToDefault"`
-	// control names what the server lets decide the value. Only servers report
+	// control names the source of the value at this server. Only servers report
 	// it, and they must agree. Empty means Local.
 	// +optional
 	Control FeatureControl `json:"control,omitempty" protobuf:"bytes,8,opt,name=control,casttype=FeatureControl"`
@@ -117,7 +117,7 @@ type ReportedFeature struct {
 	Overridden bool `json:"overridden,omitempty" protobuf:"varint,9,opt,name=overridden"`
 }
 
-// ReportLiveness says how others can tell that a process is alive. A process
+// ReportLiveness describes how a process's liveness is observed. A process
 // without a Lease is alive while the Node named in spec.nodeName is Ready.
 type ReportLiveness struct {
 	// lease is the Lease that the process renews. It has the report's name, and

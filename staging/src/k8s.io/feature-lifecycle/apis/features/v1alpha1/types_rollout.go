@@ -52,8 +52,8 @@ type FeatureRolloutStatus struct {
 	// changes, the canary restarts, and a halted one is resumed.
 	// +required
 	Observed FeatureRollout `json:"observed" protobuf:"bytes,2,opt,name=observed"`
-	// startTime is when the canary began, was changed or was resumed. Instances
-	// that had failed before do not count against it.
+	// startTime is the time at which the canary began, was changed or was
+	// resumed. Instances that had failed before do not count against it.
 	// +required
 	StartTime metav1.MicroTime `json:"startTime" protobuf:"bytes,3,opt,name=startTime"`
 	// unhealthySince is the time since which more of the canary's instances have
@@ -67,10 +67,10 @@ type FeatureRolloutStatus struct {
 	// spec.rollout is changed or value is no longer requested.
 	// +optional
 	Halted bool `json:"halted,omitempty" protobuf:"varint,5,opt,name=halted"`
-	// haltTime is when the canary was halted.
+	// haltTime is the time at which the canary was halted.
 	// +optional
 	HaltTime *metav1.Time `json:"haltTime,omitempty" protobuf:"bytes,6,opt,name=haltTime"`
-	// message says why the canary was halted or is suspected.
+	// message describes the cause of the halt or of unhealthySince.
 	// +optional
 	Message string `json:"message,omitempty" protobuf:"bytes,7,opt,name=message"`
 	// failedInstances names the instances that the canary was halted for, as

@@ -22,8 +22,8 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// FeaturePlan is posted to the plan subresource of a Feature and answers what a
-// change would do. Nothing is stored.
+// FeaturePlan is posted to the plan subresource of a Feature and returns the
+// effect of a change. Nothing is stored.
 type FeaturePlan struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object's metadata; the name, if given, is the feature's.
@@ -49,11 +49,11 @@ type FeaturePlanSpec struct {
 	TargetVersion string `json:"targetVersion,omitempty" protobuf:"bytes,2,opt,name=targetVersion"`
 }
 
-// FeaturePlanStatus is what the change would do.
+// FeaturePlanStatus describes the effect of the change.
 type FeaturePlanStatus struct {
-	// tasks are what would be done, in order: those of a change of the value and
-	// those of a change of the stored version, if both come about. Each transition
-	// has its own WaitForUses, so names are not unique.
+	// tasks are the tasks that would run, in order: those of a change of the
+	// value and those of a change of the stored version, if both come about.
+	// Each transition has its own WaitForUses, so names are not unique.
 	// +optional
 	// +listType=atomic
 	Tasks []PlannedTask `json:"tasks,omitempty" protobuf:"bytes,1,rep,name=tasks"`
@@ -71,7 +71,7 @@ type FeaturePlanStatus struct {
 	// +optional
 	// +listType=atomic
 	Blockers []string `json:"blockers,omitempty" protobuf:"bytes,4,rep,name=blockers"`
-	// configured is the value that the feature would have and what would decide it.
+	// configured is the value that the feature would have and its source.
 	// It is unset when that cannot be determined (unknown).
 	// +optional
 	Configured *FeatureConfiguration `json:"configured,omitempty" protobuf:"bytes,5,opt,name=configured"`
@@ -80,18 +80,19 @@ type FeaturePlanStatus struct {
 	// +optional
 	// +listType=set
 	Dependencies []string `json:"dependencies,omitempty" protobuf:"bytes,6,rep,name=dependencies"`
-	// unknown says what the server that answers cannot know, and who can.
+	// unknown describes facts that the answering server cannot know, and who
+	// can provide them.
 	// +optional
 	// +listType=atomic
 	Unknown []string `json:"unknown,omitempty" protobuf:"bytes,7,rep,name=unknown"`
 }
 
-// PlannedTask is what one task of the transition would do.
+// PlannedTask describes the effect of one task of the transition.
 type PlannedTask struct {
 	// name of the task.
 	// +required
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
-	// message says what the task would do.
+	// message describes what the task would do.
 	// +optional
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
 	// leftovers are the objects that the task would process, per resource.
@@ -117,7 +118,7 @@ type ResourceLeftovers struct {
 	// field is the path that the objects have set, if the leftover is a field.
 	// +optional
 	Field string `json:"field,omitempty" protobuf:"bytes,3,opt,name=field"`
-	// count is how many objects there are.
+	// count is the number of objects.
 	// +optional
 	Count int64 `json:"count,omitempty" protobuf:"varint,4,opt,name=count"`
 	// examples names some of the objects as <namespace>/<name>, at most 5.
