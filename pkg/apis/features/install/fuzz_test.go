@@ -135,7 +135,7 @@ func fuzzDecoding(f *testing.F, mediaType string, more ...string) {
 		case err != nil && strictErr == nil:
 			t.Fatalf("only the strict decoder takes it: %v", err)
 		case err == nil && strictErr != nil && !runtime.IsStrictDecodingError(strictErr):
-			t.Fatalf("the strict decoder says something else than what is too much: %v", strictErr)
+			t.Fatalf("the strict decoder reports something other than the unknown field: %v", strictErr)
 		case err != nil || kind.Group != features.GroupName:
 			return
 		case strictErr == nil && !equality.Semantic.DeepEqual(object, strict):
@@ -244,7 +244,7 @@ func checkErrors(t *testing.T, n int, lists ...field.ErrorList) {
 			// required.
 			plain := err.Type == field.ErrorTypeDuplicate || err.Type == field.ErrorTypeRequired && (strings.HasPrefix(err.Field, "metadata.") || strings.Contains(err.Field, "conditions["))
 			if err.Field == "" || err.Detail == "" && !plain || err.Type == field.ErrorTypeInternal {
-				t.Fatalf("a message that does not say what is wrong: %v", err)
+				t.Fatalf("a message without the cause: %v", err)
 			}
 		}
 		if size > 16*n+64<<10 {

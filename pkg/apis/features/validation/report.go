@@ -65,7 +65,7 @@ func ValidateFeatureReportUpdate(report, old *features.FeatureReport) field.Erro
 
 func validateInstance(instance string, fldPath *field.Path) field.ErrorList {
 	if instance == "" {
-		return field.ErrorList{field.Required(fldPath, "tells the processes of a component apart")}
+		return field.ErrorList{field.Required(fldPath, "identifies a process of the component")}
 	}
 	return validateSubdomain(instance, fldPath)
 }

@@ -143,7 +143,7 @@ func validateFeatureStatus(status *features.FeatureStatus, fldPath *field.Path) 
 	if c := status.Configured; c != nil {
 		source := fldPath.Child("configured", "source")
 		if c.Source == "" {
-			errs = append(errs, field.Required(source, "says where the value comes from"))
+			errs = append(errs, field.Required(source, "the source of the value"))
 		}
 		errs = append(errs, validateEnum(c.Source, sources, source)...)
 	}
@@ -161,7 +161,7 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 	}
 	errs := validateRollout(&rollout.Observed, fldPath.Child("observed"))
 	if rollout.StartTime.IsZero() {
-		errs = append(errs, field.Required(fldPath.Child("startTime"), "says since when instances count"))
+		errs = append(errs, field.Required(fldPath.Child("startTime"), "the time from which instances count"))
 	}
 	if rollout.Halted != (rollout.HaltTime != nil) {
 		errs = append(errs, field.Invalid(fldPath.Child("haltTime"), rollout.HaltTime, "must be set if and only if halted is true"))
@@ -170,7 +170,7 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 		errs = append(errs, field.Forbidden(fldPath.Child("unhealthySince"), "must be unset once halted is true"))
 	}
 	if rollout.Halted && rollout.Message == "" {
-		errs = append(errs, field.Required(fldPath.Child("message"), "says why the canary was halted"))
+		errs = append(errs, field.Required(fldPath.Child("message"), "the cause of the halt"))
 	}
 	if len(rollout.Message) > MaxMessageLength {
 		errs = append(errs, field.TooLong(fldPath.Child("message"), "", MaxMessageLength))
@@ -205,7 +205,7 @@ func validateStoredVersions(status *features.FeatureStatus, fldPath *field.Path)
 	seen := sets.New(status.Version)
 	for i, version := range status.StoredVersions {
 		if version == "" {
-			errs = append(errs, field.Required(fldPath.Index(i), "names a minor version"))
+			errs = append(errs, field.Required(fldPath.Index(i), "a minor version"))
 			continue
 		}
 		errs = append(errs, validateMinorVersion(version, fldPath.Index(i))...)
@@ -232,15 +232,15 @@ func validateTransition(status *features.FeatureStatus, fldPath *field.Path) fie
 		errs = append(errs, field.Forbidden(fldPath, fmt.Sprintf("must be unset in state %q", status.State)))
 	}
 	if t.ID == "" {
-		errs = append(errs, field.Required(fldPath.Child("id"), "identifies the transition"))
+		errs = append(errs, field.Required(fldPath.Child("id"), "the ID of the transition"))
 	} else if len(t.ID) > MaxNameLength {
 		errs = append(errs, field.TooLong(fldPath.Child("id"), t.ID, MaxNameLength))
 	}
 	if t.StartTime.IsZero() {
-		errs = append(errs, field.Required(fldPath.Child("startTime"), "says when the transition began"))
+		errs = append(errs, field.Required(fldPath.Child("startTime"), "the time at which the transition began"))
 	}
 	if t.Reason == "" {
-		errs = append(errs, field.Required(fldPath.Child("reason"), "says why the transition began"))
+		errs = append(errs, field.Required(fldPath.Child("reason"), "the cause of the transition"))
 	}
 	errs = append(errs, validateEnum(t.Reason, reasons, fldPath.Child("reason"))...)
 	errs = append(errs, validateMinorVersion(t.FromVersion, fldPath.Child("fromVersion"))...)

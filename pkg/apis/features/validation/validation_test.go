@@ -31,7 +31,7 @@ import (
 
 // problem is one expected error: its field and a part of its message.
 type problem struct {
-	field, says string
+	field, text string
 }
 
 func check(t *testing.T, errs field.ErrorList, want ...problem) {
@@ -42,10 +42,10 @@ func check(t *testing.T, errs field.ErrorList, want ...problem) {
 	for _, w := range want {
 		found := false
 		for _, err := range errs {
-			found = found || (err.Field == w.field && strings.Contains(err.Error(), w.says))
+			found = found || (err.Field == w.field && strings.Contains(err.Error(), w.text))
 		}
 		if !found {
-			t.Errorf("no problem with %s that says %q: %v", w.field, w.says, errs)
+			t.Errorf("no problem with %s that contains %q: %v", w.field, w.text, errs)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestValidateFeatureReport(t *testing.T) {
 		want   []problem
 	}{
 		"a plain report":                       {},
-		"a name that does not say who reports": {func(r *features.FeatureReport) { r.Name = "other" }, []problem{{"metadata.name", "kubelet.node-1"}}},
+		"a name other than that of the reporter": {func(r *features.FeatureReport) { r.Name = "other" }, []problem{{"metadata.name", "kubelet.node-1"}}},
 		"no component and no instance": {func(r *features.FeatureReport) { r.Spec.Component, r.Spec.Instance = "", "" },
 			[]problem{{"spec.component", "Required"}, {"spec.instance", "Required"}}},
 		"an instance in capitals": {func(r *features.FeatureReport) {

@@ -31,7 +31,7 @@ func addPrintHandlers(h printers.PrintHandler) {
 		{Name: "Component", Type: "string", Description: "Kind of process"},
 		{Name: "Version", Type: "string", Description: "Version of the binary"},
 		{Name: "Node", Type: "string", Description: "Node that the process runs on"},
-		{Name: "Liveness", Type: "string", Description: "How others can tell that the process is alive"},
+		{Name: "Liveness", Type: "string", Description: "How the process's liveness is observed"},
 		{Name: "Features", Type: "integer", Description: "Number of features reported"},
 		{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
 		{Name: "Emulation", Type: "string", Priority: 1, Description: "Minor version that the binary emulates"},
