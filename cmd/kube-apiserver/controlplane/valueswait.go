@@ -64,7 +64,7 @@ type valuesWait struct {
 	// the server that handles a Feature can then know the configuration of all.
 	looking <-chan struct{}
 
-	// differs is since when each Feature has said that it cannot be answered.
+	// differs has the time since which each Feature cannot get this server's value.
 	differs map[string]time.Time
 }
 
@@ -91,7 +91,7 @@ func (a *valuesWait) wait(ctx context.Context) {
 			switch {
 			case err != nil:
 				return false
-			case a.says(feature, own[name]):
+			case a.hasValue(feature, own[name]):
 				return true
 			}
 			if message := a.dispute(feature); message != "" {
@@ -102,11 +102,11 @@ func (a *valuesWait) wait(ctx context.Context) {
 		return len(waiting) == len(disputed), nil
 	})
 	if len(disputed) > 0 {
-		logger.Info("Ready although Features do not say yet what this server has. Until they do, components that start take what the Features say now",
+		logger.Info("Ready although Features do not have this server's values yet. Until they do, components that start take the Features' present values",
 			"features", slices.Sorted(maps.Keys(disputed)), "because", disputed)
 	}
 	if err != nil && ctx.Err() == nil {
-		logger.Error(err, "Features do not say yet what this server has; components that start now take what they say, or their own values. The server flow says why in their conditions", "features", waiting)
+		logger.Error(err, "Features do not have this server's values yet; components that start now take the Features' present values, or their own. The conditions of the Features name the cause", "features", waiting)
 	}
 }
 
@@ -120,10 +120,10 @@ func (a *valuesWait) own() map[string]bool {
 	return values
 }
 
-// says returns true when a Feature has the value for components, equal to this
+// hasValue returns true if a Feature has the value for components, equal to this
 // server's own. A value that is requested through the API does not depend on
 // servers; components follow it.
-func (a *valuesWait) says(feature *v1alpha1.Feature, own bool) bool {
+func (a *valuesWait) hasValue(feature *v1alpha1.Feature, own bool) bool {
 	status, control := &feature.Status, a.decides.Of(feature.Name)
 	if status.Control != control || status.Configured == nil {
 		return false

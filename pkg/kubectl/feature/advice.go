@@ -42,7 +42,7 @@ func advice(err error) string {
 	case clientcmd.IsEmptyConfig(err), utilnet.IsConnectionRefused(err) && strings.Contains(err.Error(), "localhost:8080"):
 		return "no kubeconfig names a cluster; set KUBECONFIG, --kubeconfig or --server"
 	case missingInKubeconfig.MatchString(err.Error()):
-		return "kubectl config view says what the kubeconfig has"
+		return "kubectl config view shows the kubeconfig"
 	case utilnet.IsConnectionRefused(err):
 		return "nothing answers there; start the kube-apiserver, or name another cluster with --context, --kubeconfig or --server"
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err), utilnet.IsTimeout(err):
@@ -50,7 +50,7 @@ func advice(err error) string {
 	case apierrors.IsUnauthorized(err):
 		return "the server does not accept the credentials; renew those of the kubeconfig's user, or name another with --user or --context"
 	case apierrors.IsForbidden(err):
-		return "an administrator can permit it; kubectl auth can-i --list says what you may do"
+		return "an administrator can permit it; kubectl auth can-i --list shows your permissions"
 	default:
 		return ""
 	}
@@ -84,7 +84,7 @@ func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return nil
 	}
-	return fmt.Errorf("%s needs the NAME of a feature; kubectl feature list says which there are", cmd.CommandPath())
+	return fmt.Errorf("%s needs the NAME of a feature; kubectl feature list shows all", cmd.CommandPath())
 }
 
 // oneName is the argument of commands for one feature.

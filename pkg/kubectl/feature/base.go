@@ -171,7 +171,7 @@ func lookUp(ctx context.Context, client featuresclient.FeatureInterface, namespa
 		return nil, fmt.Errorf("%s names a resource %q, and not a feature; write NAME, or feature/NAME", name, kind)
 	}
 	if name == "" {
-		return nil, errors.New("the name of a feature is empty; kubectl feature list says which there are")
+		return nil, errors.New("the name of a feature is empty; kubectl feature list shows all")
 	}
 	feature, err := client.Get(ctx, name, metav1.GetOptions{})
 	if err == nil {

@@ -102,7 +102,7 @@ func TestConflictIsRetried(t *testing.T) {
 		if code != ExitFailed || !strings.Contains(out, "SchedulerAsyncPreemption in kube-system changes faster than it can be changed; try again") {
 			t.Errorf("exit code %d: %s", code, out)
 		}
-		// Another administrator was faster: there is nothing to try again.
+		// Another administrator was faster: there is nothing to retry.
 		conflicts = 2
 		c.client.PrependReactor("patch", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
 			f := c.get("SchedulerAsyncPreemption")
@@ -116,7 +116,7 @@ func TestConflictIsRetried(t *testing.T) {
 			return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "features"}, f.Name, errors.New("modified"))
 		})
 		out, code = c.run("rollout", "SchedulerAsyncPreemption", "--retry")
-		if code != ExitFailed || !strings.Contains(out, "is not halted, so there is nothing to try again") {
+		if code != ExitFailed || !strings.Contains(out, "is not halted, so there is nothing to retry") {
 			t.Errorf("exit code %d: %s", code, out)
 		}
 	})

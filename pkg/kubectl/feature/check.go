@@ -247,7 +247,7 @@ func (c *checker) examine(ctx context.Context, q versionskew.Input, entry catalo
 		}
 		v := versionskew.Evaluate(q)
 		if v.Status == metav1.ConditionTrue {
-			v = versionskew.Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and its leftovers were not examined now: what the condition Clean says may be 30 minutes old"}
+			v = versionskew.Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature is off, and its leftovers were not examined now: the condition Clean may be 30 minutes old"}
 		}
 		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		return v, nil
@@ -342,7 +342,7 @@ func (r *result) conclude() {
 	for _, a := range r.Features {
 		counts[a.Safe]++
 	}
-	how := fmt.Sprintf("%d of %d features are not safe, of %d it cannot be told", counts[metav1.ConditionFalse], len(r.Features), counts[metav1.ConditionUnknown])
+	how := fmt.Sprintf("%d of %d features are not safe, %d unknown", counts[metav1.ConditionFalse], len(r.Features), counts[metav1.ConditionUnknown])
 	if len(r.Features) == 0 {
 		r.Unknown = append(r.Unknown, "there is no Feature of a gate that this build knows; kube-apiservers create them when they start")
 	}
@@ -350,7 +350,7 @@ func (r *result) conclude() {
 	case counts[metav1.ConditionFalse] > 0:
 		r.Safe, r.Message = metav1.ConditionFalse, fmt.Sprintf("Not safe to move from %s to %s: %s.", r.From, r.To, how)
 	case counts[metav1.ConditionUnknown] > 0 || len(r.Unknown) > 0:
-		r.Safe, r.Message = metav1.ConditionUnknown, fmt.Sprintf("Cannot tell whether it is safe to move from %s to %s: %s.", r.From, r.To, how)
+		r.Safe, r.Message = metav1.ConditionUnknown, fmt.Sprintf("Unknown whether it is safe to move from %s to %s: %s.", r.From, r.To, how)
 	default:
 		r.Safe, r.Message = metav1.ConditionTrue, fmt.Sprintf("Safe to move from %s to %s: all %d features are.", r.From, r.To, len(r.Features))
 	}

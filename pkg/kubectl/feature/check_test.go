@@ -242,7 +242,7 @@ Removed: not safe (RefusesToStart)
 NodeOnly: not safe (RefusesToStart)
   Why:  1.37 has the gate locked to true and its binaries would refuse to start: kubelet/node-1 sets NodeOnly=false
   Next: take NodeOnly out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
-Not safe to move from 1.36 to 1.37: 4 of 5 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.36 to 1.37: 4 of 5 features are not safe, 0 unknown.
 `)
 }
 
@@ -258,7 +258,7 @@ func TestCheckFindsGatesUnknownAfterDowngrade(t *testing.T) {
 StaleControllerConsistencyJob: not safe (RefusesToStart)
   Why:  1.35 does not have the gate and its binaries would refuse to start: kube-controller-manager/m sets StaleControllerConsistencyJob=false
   Next: take StaleControllerConsistencyJob out of --feature-gates, or of featureGates in the configuration file, before the binary is replaced
-Not safe to move from %s to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
+Not safe to move from %s to 1.35: 1 of 1 features are not safe, 0 unknown.
 `, version))
 	}
 }
@@ -284,7 +284,7 @@ NodeDeclaredFeatures: not safe (RefusesToStart)
 RestartAllContainersOnContainerExits: not safe (RefusesToStart)
   Why:  binaries would refuse to start in 1.36 with RestartAllContainersOnContainerExits on and NodeDeclaredFeatures off, on which it depends: kubelet/node-1 sets NodeDeclaredFeatures=false
   Next: start them in 1.36 with --feature-gates=RestartAllContainersOnContainerExits=false,NodeDeclaredFeatures=false, or with --feature-gates=RestartAllContainersOnContainerExits=true,NodeDeclaredFeatures=true
-Not safe to move from 1.35 to 1.36: 2 of 2 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.35 to 1.36: 2 of 2 features are not safe, 0 unknown.
 `)
 	// One that has the version already does not start.
 	w.reports[1].Spec.BinaryVersion, w.reports[1].Spec.EmulationVersion = "v1.36.3", "1.36"
@@ -347,7 +347,7 @@ func TestCheckFindsStoredObjectsOfDisabledFeature(t *testing.T) {
 RelaxedServiceNameValidation: not safe (NotInAdjacentVersion)
   Why:  the feature is on and is off in 1.35, where what uses it (2 services: shop/1st, shop/2nd) may be lost, or stand in the way of updates and deletions
   Next: restart all kube-apiservers of this version with --emulated-version=1.35 and wait until the feature is Off, or kubectl patch features -n kube-system RelaxedServiceNameValidation --type=merge -p '{"spec":{"enabled":false}}', and wait until the feature is Off; nothing may remove that from live services: change or delete them
-Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.36 to 1.35: 1 of 5 features are not safe, 0 unknown.
 `)
 	if diff := cmp.Diff([]string{"MaxUnavailableStatefulSet", "RelaxedServiceNameValidation", "ResourceHealthStatus"}, w.planned); diff != "" {
 		t.Errorf("the servers were asked for other features than those that are off now, or in 1.35 (-want +got):\n%s", diff)
@@ -380,7 +380,7 @@ func TestOutdatedLeftovers(t *testing.T) {
 	}
 	// Without permission to plan, it is not known.
 	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
-	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "what the condition Clean says may be 30 minutes old") {
+	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "the condition Clean may be 30 minutes old") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
 }
@@ -402,7 +402,7 @@ HPAScaleToZero: not safe (NeedsTasks)
 MaxUnavailableStatefulSet: not safe (NeedsTasks)
   Why:  the feature is off and left something behind that may not be updated or deleted any more, here or in 1.35: 1 statefulsets.apps: shop/db
   Next: kubectl feature clean MaxUnavailableStatefulSet
-Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, 0 unknown.
 `
 	w.want("1.35", ExitNotSafe, unsafe)
 	// Not examined yet: the servers are queried.
@@ -411,7 +411,7 @@ Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, of 0 it cannot
 	}
 	w.want("1.35", ExitNotSafe, unsafe)
 	w.planErr = errors.New("boom")
-	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "MaxUnavailableStatefulSet: cannot tell (NotExamined)") || !strings.Contains(out, "boom") {
+	if out, code := w.run("1.35", ""); code != ExitUnknown || !strings.Contains(out, "MaxUnavailableStatefulSet: unknown (NotExamined)") || !strings.Contains(out, "boom") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
 	// Once they are removed, the feature is safe.
@@ -419,9 +419,9 @@ Not safe to move from 1.36 to 1.35: 2 of 3 features are not safe, of 0 it cannot
 	w.want("1.35", ExitSafe, "Safe to move from 1.36 to 1.35: all 3 features are.\n")
 }
 
-// TestAllAlphaTurnsOffWhatBecameBeta covers groups of gates: reports list only
+// TestAllAlphaTurnsOffGatesPromotedToBeta covers groups of gates: reports list only
 // gates that are set by name.
-func TestAllAlphaTurnsOffWhatBecameBeta(t *testing.T) {
+func TestAllAlphaTurnsOffGatesPromotedToBeta(t *testing.T) {
 	w := newWorld(t, "1.36")
 	alpha := featuregate.FeatureSpec{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Alpha}
 	beta := featuregate.FeatureSpec{Version: utilversion.MustParse("1.37"), PreRelease: featuregate.Beta}
@@ -483,12 +483,12 @@ func TestWorkloadsOf135KeepServersFromBecomingReady(t *testing.T) {
 GenericWorkload: not safe (NeedsTasks)
   Why:  the feature is on in 1.36, and a server of 1.36 that has the feature on never becomes ready while it finds what `+upgrade+` removes: 3 workloads.scheduling.k8s.io: shop/a, shop/b, shop/c
   Next: set --feature-gates=GenericWorkload=false in all components and wait until the feature is Off; turn it on again once status.version is 1.36
-Not safe to move from 1.35 to 1.36: 1 of 1 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.35 to 1.36: 1 of 1 features are not safe, 0 unknown.
 `)
 	found(0)
 	w.want("1.36", ExitSafe, "Safe to move from 1.35 to 1.36: all 1 features are.\n")
 	// Without a response, or from a server without the task, it is not known.
-	unknown := "GenericWorkload: cannot tell (NotExamined)"
+	unknown := "GenericWorkload: unknown (NotExamined)"
 	w.planErr = apierrors.NewForbidden(v1alpha1.Resource("features/plan"), "", errors.New("no"))
 	if out, code := w.run("1.36", ""); code != ExitUnknown || !strings.Contains(out, unknown) || !strings.Contains(out, "asking the servers for what is stored failed") {
 		t.Errorf("exit code %d and\n%s", code, out)
@@ -515,7 +515,7 @@ func TestCheckFindsRefusedServerFlags(t *testing.T) {
 StaleControllerConsistencyJob: not safe (RefusesToStart)
   Why:  1.35 does not have the gate and its servers would refuse to start with it in --central-features or --dynamic-features: kube-apiserver/a has StaleControllerConsistencyJob as Dynamic
   Next: take StaleControllerConsistencyJob out of --central-features and --dynamic-features of all servers, before they are restarted as 1.35
-Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, 0 unknown.
 `)
 	// Its Feature may be gone; the flag is there.
 	delete(w.features, gate)
@@ -551,7 +551,7 @@ func TestUnsettledFeatureIsNotSafe(t *testing.T) {
 HPAScaleToZero: not safe (InTransition)
   Why:  the feature is Off and configured as true, and has not begun to change
   Next: it does not proceed by itself: spec.paused holds the feature; set it to false to let the transition start
-Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, 0 unknown.
 `)
 	inconsistent := func(reason, message string) {
 		for _, name := range []string{"HPAScaleToZero", "MaxUnavailableStatefulSet"} {
@@ -560,12 +560,12 @@ Not safe to move from 1.36 to 1.35: 1 of 1 features are not safe, of 0 it cannot
 		}
 	}
 	inconsistent(v1alpha1.ReasonServersDisagree, "on in a, off in b")
-	if out, code := w.run("1.35", ""); code != ExitUnknown || strings.Count(out, "cannot tell (Unsettled)") != 2 || !strings.Contains(out, "on in a, off in b") {
+	if out, code := w.run("1.35", ""); code != ExitUnknown || strings.Count(out, "unknown (Unsettled)") != 2 || !strings.Contains(out, "on in a, off in b") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
 	inconsistent(v1alpha1.ReasonReportMissing, "upstream is alive and has not reported which value it configures; no transition starts until it reports or is removed")
 	want := `Not known: kube-apiserver upstream is alive and has not reported which value it configures; no transition starts until it reports or is removed
-Cannot tell whether it is safe to move from 1.36 to 1.35: 0 of 2 features are not safe, of 0 it cannot be told.
+Unknown whether it is safe to move from 1.36 to 1.35: 0 of 2 features are not safe, 0 unknown.
 `
 	w.want("1.35", ExitUnknown, want)
 	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowMissing = true }); code != ExitUnknown || out != want {
@@ -600,7 +600,7 @@ func TestCheckOfClusterWithDefaults(t *testing.T) {
 			out, code := w.run(tc.to, "")
 			var unknown []string
 			for line := range strings.Lines(out) {
-				if name, ok := strings.CutSuffix(line, ": cannot tell (NotExamined)\n"); ok {
+				if name, ok := strings.CutSuffix(line, ": unknown (NotExamined)\n"); ok {
 					unknown = append(unknown, name)
 				}
 			}
@@ -628,8 +628,8 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 		"a newer cluster":      {"1.36", func(w *world) { w.reports[0].Spec.EmulationVersion = "1.37" }, "the cluster has 1.37: this plugin knows versions up to 1.36"},
 		"kubelets with missing reports": {"1.35", func(w *world) {
 			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3, Examples: []string{"n1", "n2", "n3"}}}
-		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nCannot tell whether it is safe to move from 1.36 to 1.35"},
-		"no feature": {"1.35", nil, "Not known: there is no Feature of a gate that this build knows; kube-apiservers create them when they start\nCannot tell whether it is safe to move from 1.36 to 1.35"},
+		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nUnknown whether it is safe to move from 1.36 to 1.35"},
+		"no feature": {"1.35", nil, "Not known: there is no Feature of a gate that this build knows; kube-apiservers create them when they start\nUnknown whether it is safe to move from 1.36 to 1.35"},
 		"a format":   {"1.35", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -641,7 +641,7 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 				output, tc.says = "xml", `unknown output format "xml"`
 			}
 			want := ExitFailed
-			if strings.Contains(tc.says, "Cannot tell") {
+			if strings.Contains(tc.says, "Unknown whether") {
 				want = ExitUnknown
 			}
 			if out, code := w.run(tc.to, output); code != want || !strings.Contains(out, tc.says) {
@@ -665,7 +665,7 @@ func TestFormats(t *testing.T) {
 		"wide": `NAME                       STATE        SAFE    REASON         WHY
 HPAConfigurableTolerance   On           True    Safe           1.35 can read what is stored
 HPAScaleToZero             TurningOff   False   InTransition   the feature is TurningOff
-Not safe to move from 1.36 to 1.35: 1 of 2 features are not safe, of 0 it cannot be told.
+Not safe to move from 1.36 to 1.35: 1 of 2 features are not safe, 0 unknown.
 `,
 		"yaml": `apiVersion: upgradecheck.features.k8s.io/v1alpha1
 features:
@@ -682,8 +682,7 @@ features:
   why: the feature is TurningOff
 from: "1.36"
 kind: UpgradeCheck
-message: 'Not safe to move from 1.36 to 1.35: 1 of 2 features are not safe, of 0 it
-  cannot be told.'
+message: 'Not safe to move from 1.36 to 1.35: 1 of 2 features are not safe, 0 unknown.'
 safe: "False"
 to: "1.35"
 `,

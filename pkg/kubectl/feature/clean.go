@@ -39,7 +39,7 @@ const (
 
 Starts a transition that clears it, as turning the feature off would have done. This cannot be undone: look first, with
 "kubectl feature plan NAME --disable". It needs permission to create features/cleanup, which administrators have. It is refused
-where nothing is left, or only what nothing may remove from live objects: the message says what to delete or replace.
+where nothing is left, or only what nothing may remove from live objects: the message names what to delete or replace.
 
 With --wait the command follows the transition until nothing is left, or user action is needed.
 
@@ -118,7 +118,7 @@ func (o *cleanOptions) run(ctx context.Context, name string) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cleaning up after feature %s in %s needs permission to create features/cleanup: %w", name, o.namespace, err)
 	case err != nil && w.limited.Err() != nil:
-		return fmt.Errorf("cleaning up after feature %s in %s: the server did not answer, so it is not known whether it was started; kubectl feature describe %s%s tells: %w",
+		return fmt.Errorf("cleaning up after feature %s in %s: the server did not answer, so it is not known whether it was started; kubectl feature describe %s%s shows it: %w",
 			name, o.namespace, name, namespaceFlag(before), err)
 	case err != nil:
 		return fmt.Errorf("cleaning up after feature %s in %s: %w", name, o.namespace, err)
@@ -235,7 +235,7 @@ func (c *cleanup) see(f *v1alpha1.Feature) bool {
 func cleanMessage(f *v1alpha1.Feature) string {
 	clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
 	if clean == nil {
-		return "no server has said it yet"
+		return "no server has reported it yet"
 	}
 	return printable(cmp.Or(clean.Message, clean.Reason))
 }

@@ -31,7 +31,7 @@ import (
 // printTable prints features with the columns that the server gives "kubectl get"
 // (pkg/registry/features/feature/storage): the same words mean the same.
 func (o *listOptions) printTable(features []v1alpha1.Feature) error {
-	columns := []string{"NAME", "STAGE", "STATE", "CONFIGURED", "SOURCE", "ON", "OFF", "DOING", "SINCE"}
+	columns := []string{"NAME", "STAGE", "STATE", "CONFIGURED", "SOURCE", "ON", "OFF", "PROGRESS", "SINCE"}
 	wide := o.output == outputWide
 	if wide {
 		columns = append(columns, "CONTROL", "DEFAULT", "VERSION", "CLEAN")
@@ -67,9 +67,9 @@ func cells(f *v1alpha1.Feature, wide bool) []string {
 		configured, source = valueOf(&c.Value), string(c.Source)
 	}
 	on, off := transition.LiveUsers(status.Uses)
-	activity := transition.Doing(status)
+	activity := transition.Progress(status)
 	if !wide {
-		activity = transition.Shorten(activity, transition.MaxDoing)
+		activity = transition.Shorten(activity, transition.MaxProgress)
 	}
 	row := []string{
 		f.Name, orNone(string(status.Stage)), orNone(string(status.State)), configured, source,

@@ -66,7 +66,7 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-const rootLong = `Look at feature gates of a cluster and at what they store, and change them.
+const rootLong = `Inspect feature gates of a cluster and the data they store, and change them.
 
 Features are looked for in kube-system, where those of Kubernetes are, whatever the namespace of the context is; --namespace names
 that of an operator's.
@@ -81,7 +81,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 func newCommand(b *base) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-feature",
-		Short:         "Look at feature gates of a cluster and at what they store, and change them",
+		Short:         "Inspect feature gates of a cluster and the data they store, and change them",
 		Long:          rootLong,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl feature"},
 		SilenceErrors: true,

@@ -42,12 +42,12 @@ import (
 )
 
 const (
-	describeLong = `Tell everything about features: the value and what decides it, the state, the transition under way with its tasks, who uses the
+	describeLong = `Show details of features: the value and its source, the state, the transition under way with its tasks, who uses the
 feature and who differs, a rollout, whether other versions are safe, conditions and recent events.
 
 With --output json or yaml it is one document for each feature: the Feature, the processes that use it, and the events.
 
-Exit codes: 0 told; 3 the command failed, at least for one feature.`
+Exit codes: 0 shown; 3 the command failed, at least for one feature.`
 
 	describeExample = `  kubectl feature describe HPAScaleToZero
 
@@ -77,7 +77,7 @@ func newDescribe(b *base) *cobra.Command {
 	o := &describeOptions{IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:               "describe NAME...",
-		Short:             "Tell everything about features",
+		Short:             "Show details of features",
 		Long:              describeLong,
 		Example:           describeExample,
 		Args:              someNames,

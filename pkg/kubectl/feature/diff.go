@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	diffLong = `Say in which features two clusters differ, or a cluster and a file.
+	diffLong = `Show the features in which two clusters differ, or a cluster and a file.
 
 The clusters are two contexts, two kubeconfig files, or both: --context and --kubeconfig are given once for each cluster. A file is
 what "kubectl feature list -o json" or "-o yaml" printed, all documents of it; "-" is the standard input. One file is compared with the cluster of the
@@ -69,7 +69,7 @@ func newDiff(b *base) *cobra.Command {
 	o := &diffOptions{IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:     "diff [FILE [FILE]]",
-		Short:   "Say in which features two clusters differ, or a cluster and a file",
+		Short:   "Show the features in which two clusters differ, or a cluster and a file",
 		Long:    diffLong,
 		Example: diffExample,
 		Args:    cobra.MaximumNArgs(2),

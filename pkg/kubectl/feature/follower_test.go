@@ -206,8 +206,8 @@ func TestServerThatNeverAnswers(t *testing.T) {
 		{false, "wait A --for=state=Off", ExitTimedOut, "feature.features.k8s.io/A: timed out after 100ms waiting for the state Off: the server did not answer\n"},
 		{false, "enable A --wait", ExitFailed, "error: the server did not answer within 100ms; nothing was requested\n"},
 		{false, "clean A --wait", ExitFailed, "error: the server did not answer within 100ms; nothing was started\n"},
-		{true, "enable A --wait", ExitFailed, "error: feature A in kube-system: the server did not answer, so it is not known whether it was enabled; kubectl feature describe A tells: "},
-		{true, "clean A --wait", ExitFailed, "error: cleaning up after feature A in kube-system: the server did not answer, so it is not known whether it was started; kubectl feature describe A tells: "},
+		{true, "enable A --wait", ExitFailed, "error: feature A in kube-system: the server did not answer, so it is not known whether it was enabled; kubectl feature describe A shows it: "},
+		{true, "clean A --wait", ExitFailed, "error: cleaning up after feature A in kube-system: the server did not answer, so it is not known whether it was started; kubectl feature describe A shows it: "},
 	} {
 		reads.Store(tc.reads)
 		var out bytes.Buffer
@@ -303,6 +303,6 @@ func TestWaitForAPart(t *testing.T) {
 		forbid(&c.client.Fake, "featurereports")
 		limited(c, v1alpha1.FeatureRollout{Percent: ptr.To[int32](50)})
 		r.want(t, ExitHeld, name+" enabled", name+": TurningOn, waiting for 2 users",
-			name+": spec.rollout limits it to 50 percent of the instances, and whether they have the value is not known: you may not list FeatureReports in kube-system, which say it of each process; "+widen)
+			name+": spec.rollout limits it to 50 percent of the instances, and whether they have the value is not known: you may not list FeatureReports in kube-system, which have the value of each process; "+widen)
 	})
 }

@@ -101,7 +101,7 @@ func (s *signs) read(ctx context.Context, reports []*v1alpha1.FeatureReport) (mi
 			return nil, err
 		}
 		if s.leases[namespace] == nil {
-			missing = append(missing, fmt.Sprintf("you may not list Leases in %s, which say whether processes are alive", namespace))
+			missing = append(missing, fmt.Sprintf("you may not list Leases in %s, which show whether processes are alive", namespace))
 		}
 	}
 	if !onNodes {
@@ -111,7 +111,7 @@ func (s *signs) read(ctx context.Context, reports []*v1alpha1.FeatureReport) (mi
 		return nil, err
 	}
 	if s.nodes == nil {
-		missing = append(missing, "you may not list Nodes, which say whether their processes are alive")
+		missing = append(missing, "you may not list Nodes, which show whether their processes are alive")
 	}
 	return missing, nil
 }
@@ -130,7 +130,7 @@ func (s *signs) readLeases(ctx context.Context, namespace string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("listing Leases in %s, which say whether processes are alive: %w", namespace, err)
+		return fmt.Errorf("listing Leases in %s, which show whether processes are alive: %w", namespace, err)
 	}
 	for i := range leases {
 		all.byName[leases[i].Name] = &leases[i]
@@ -152,7 +152,7 @@ func (s *signs) readNodes(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("listing Nodes, which say whether their processes are alive: %w", err)
+		return fmt.Errorf("listing Nodes, which show whether their processes are alive: %w", err)
 	}
 	s.nodes, s.nodesRead = map[string]*corev1.Node{}, true
 	for i := range nodes {

@@ -101,7 +101,7 @@ type pageFeature struct {
 	Symbol                               string
 	Value, Configured, Source, Default   string
 	Control, StoredVersion               string
-	Doing                                string
+	Progress                             string
 	Moving, NotDefault, Locked           bool
 	// Why is the message of the condition Progressing, Begun the reason for the
 	// transition.
@@ -290,7 +290,7 @@ func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature 
 	row := pageFeature{
 		Key: f.Name, Namespace: f.Namespace, Name: f.Name, Stage: orNone(string(status.Stage)), State: orNone(string(status.State)),
 		Symbol: symbolOf(status.State), Since: ago(since(f).Time), Configured: configuredOf(f), Default: valueOf(status.Default),
-		Value: none, Source: none, Control: controlOf(f), StoredVersion: orNone(status.Version), Doing: transition.Shorten(transition.Doing(status), transition.MaxDoing),
+		Value: none, Source: none, Control: controlOf(f), StoredVersion: orNone(status.Version), Progress: transition.Shorten(transition.Progress(status), transition.MaxProgress),
 		Moving: status.Transition != nil, NotDefault: notDefault(status), Locked: status.LockedToDefault, Conditions: status.Conditions,
 	}
 	if f.Namespace != metav1.NamespaceSystem {

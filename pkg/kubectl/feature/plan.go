@@ -38,7 +38,7 @@ import (
 )
 
 const (
-	planLong = `Say what a change of a feature would do, and change nothing.
+	planLong = `Show what a change of a feature would do, and change nothing.
 
 The servers look for the objects that the tasks of the change would touch, who would have to follow, which gates depend on the
 feature, and what would hold the change until a user acts. That needs permission to create features/plan, which administrators
@@ -76,7 +76,7 @@ func newPlan(b *base) *cobra.Command {
 	o := &planOptions{IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:               "plan NAME (--enable | --disable | --to=MINOR)",
-		Short:             "Say what a change of a feature would do",
+		Short:             "Show what a change of a feature would do",
 		Long:              planLong,
 		Example:           planExample,
 		Args:              oneName,
@@ -109,7 +109,7 @@ func (o *planOptions) validate(cmd *cobra.Command) error {
 		}
 	}
 	if asked != 1 {
-		return errors.New("say what is planned: --enable, --disable or --to=MINOR, one of them")
+		return errors.New("specify the change: --enable, --disable or --to=MINOR, one of them")
 	}
 	if !o.enable && !o.disable {
 		if _, err := minorVersion(o.to, "1.37"); err != nil {

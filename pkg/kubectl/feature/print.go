@@ -66,7 +66,7 @@ func printText(w io.Writer, r *result) error {
 var words = map[metav1.ConditionStatus]string{
 	metav1.ConditionTrue:    "safe",
 	metav1.ConditionFalse:   "not safe",
-	metav1.ConditionUnknown: "cannot tell",
+	metav1.ConditionUnknown: "unknown",
 }
 
 // printNames prints the features that are not safe, for other commands.

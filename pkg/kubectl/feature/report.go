@@ -36,11 +36,11 @@ import (
 const (
 	reportLong = `Write a page about all features, to look at in a browser.
 
-The page is one file that needs no network and no server. It begins with what needs attention, and says what moves and why, what is
+The page is one file that needs no network and no server. It begins with what needs attention, and shows what moves and why, what is
 on, and who has which value: a matrix of features against components in which those that differ stand out. Search and filters are in
 its address, so that a link shows what was looked at; printed, it shows what the filters leave.
 
-Without permission to list FeatureReports, which administrators have, the page does not say how many processes reported.
+Without permission to list FeatureReports, which administrators have, the page does not show how many processes reported.
 
 Exit codes: 0 written; 3 the command failed.`
 

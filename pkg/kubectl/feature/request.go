@@ -225,5 +225,5 @@ func progressOf(f *v1alpha1.Feature) string {
 
 // unanswered returns the line about a stored request that no server has observed.
 func unanswered(said string, stored *v1alpha1.Feature) string {
-	return fmt.Sprintf("%s: the request is stored; no server has said yet what becomes of it (kubectl feature describe %s%s)", said, stored.Name, namespaceFlag(stored))
+	return fmt.Sprintf("%s: the request is stored; no server has processed it yet (kubectl feature describe %s%s)", said, stored.Name, namespaceFlag(stored))
 }

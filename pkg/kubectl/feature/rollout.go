@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	rolloutLong = `Tell of the canary of a feature, or change it.
+	rolloutLong = `Show or change the canary of a feature.
 
 A value that is requested in spec.enabled can be given to a part of the instances first (kubectl feature enable NAME --percent=10).
-Without flags the command says for whom the value is, who has it, and what became of it. A canary of which more instances die than
+Without flags the command shows for which instances the value is, which have it, and the canary's progress. A canary of which more instances die than
 of the others is halted: all go back to the value from before, until the rollout is changed.
 
 --percent and --components change spec.rollout and leave the other one as it is. --retry tries a halted rollout again as it is;
 with --percent or --components it tries the changed one.
 
-Exit codes: 0 told, or stored; 1 told, and the rollout is halted: user action is needed; 3 the command failed or was refused.`
+Exit codes: 0 shown, or stored; 1 shown, and the rollout is halted: user action is needed; 3 the command failed or was refused.`
 
 	rolloutExample = `  # What became of it?
   kubectl feature rollout HPAScaleToZero
@@ -72,7 +72,7 @@ func newRollout(b *base) *cobra.Command {
 	o := &rolloutOptions{changer: changer{IOStreams: b.IOStreams}}
 	cmd := &cobra.Command{
 		Use:     "rollout NAME",
-		Short:   "Tell of the canary of a feature, or change it",
+		Short:   "Show or change the canary of a feature",
 		Long:    rolloutLong,
 		Example: rolloutExample,
 		Args:    oneName,
@@ -146,7 +146,7 @@ func (o *rolloutOptions) spec(f *v1alpha1.Feature) (map[string]any, error) {
 		return nil, fmt.Errorf("feature %s in %s has no spec.rollout that could be tried again; set one with --percent or --components", f.Name, f.Namespace)
 	}
 	if o.retry && !rollout.Halted(&f.Status) {
-		return nil, fmt.Errorf("the rollout of feature %s in %s is not halted, so there is nothing to try again; kubectl feature rollout %s%s says what it is", f.Name, f.Namespace, f.Name, namespaceFlag(f))
+		return nil, fmt.Errorf("the rollout of feature %s in %s is not halted, so there is nothing to retry; kubectl feature rollout %s%s shows it", f.Name, f.Namespace, f.Name, namespaceFlag(f))
 	}
 	if f.Status.Control == v1alpha1.ControlLocal {
 		return nil, fmt.Errorf("feature %s in %s is Local: each process has the value of its own command line, and spec.rollout has no effect; name it in --dynamic-features of all kube-apiservers, if its author permits that", f.Name, f.Namespace)

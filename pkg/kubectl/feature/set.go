@@ -37,7 +37,7 @@ const (
 	setLong = `
 
 The request is stored in spec.enabled of each Feature, and all processes follow within seconds. Only features that kube-apiserver
-names in --dynamic-features can be changed so; of any other the command says what can be done. Nothing is written unless all
+names in --dynamic-features can be changed so; for any other the command names the next step. Nothing is written unless all
 features can be changed.
 
 An existing spec.rollout is left as it is. --percent and --components replace it as a whole: what is not given does not limit.
@@ -270,7 +270,7 @@ func (o *setOptions) store(ctx context.Context, before *v1alpha1.Feature) (chang
 	after, err := o.features().Patch(ctx, before.Name, types.MergePatchType, patch, o.dryRun.options())
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return change{}, fmt.Errorf("feature %s in %s: the server did not answer, so it is not known whether it was %s; kubectl feature describe %s%s tells: %w",
+		return change{}, fmt.Errorf("feature %s in %s: the server did not answer, so it is not known whether it was %s; kubectl feature describe %s%s shows it: %w",
 			before.Name, o.namespace, o.request.done(), before.Name, namespaceFlag(before), err)
 	case err != nil:
 		return change{}, fmt.Errorf("feature %s in %s could not be %s: %w", before.Name, o.namespace, o.request.done(), err)

@@ -250,7 +250,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 		if took := time.Since(begun); took != answerTimeout {
 			t.Errorf("it took %s", took)
 		}
-		r.want(t, ExitDone, "feature.features.k8s.io/A disabled: the request is stored; no server has said yet what becomes of it (kubectl feature describe A)")
+		r.want(t, ExitDone, "feature.features.k8s.io/A disabled: the request is stored; no server has processed it yet (kubectl feature describe A)")
 	})
 }
 
@@ -467,7 +467,7 @@ func TestRefusals(t *testing.T) {
 		"a name that is near": {nil, []string{"enable", "hpascaletozer"}, "there is no feature hpascaletozer in kube-system; did you mean HPAScaleToZero?"},
 		"a name that is not": {nil, []string{"enable", "Widgets"},
 			"there is no feature Widgets in kube-system; kubectl feature list -n kube-system lists all; the features of operators are in their own namespaces (--namespace)"},
-		"no name":               {nil, []string{"enable"}, "kubectl feature enable needs the NAME of a feature; kubectl feature list says which there are"},
+		"no name":               {nil, []string{"enable"}, "kubectl feature enable needs the NAME of a feature; kubectl feature list shows all"},
 		"a percentage too high": {nil, []string{"enable", "A", "--percent=101"}, "--percent=101 is not between 0 and 100"},
 		"an empty component":    {nil, []string{"enable", "A", "--components=a,"}, "--components has an empty name; write it like kube-scheduler,kube-controller-manager"},
 		"another dry run":       {nil, []string{"enable", "A", "--dry-run=client"}, "--dry-run=client is neither none nor server; use --dry-run=server, which has the server judge and stores nothing"},
@@ -499,8 +499,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSomeAreRefusedByTheServer checks that the others are still followed.
-func TestSomeAreRefusedByTheServer(t *testing.T) {
+// TestOtherFeaturesFollowedAfterRefusal checks that the others are still followed.
+func TestOtherFeaturesFollowedAfterRefusal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOff), dynamic("B", v1alpha1.StateOff))
 		c.client.PrependReactor("patch", "features", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -512,7 +512,7 @@ func TestSomeAreRefusedByTheServer(t *testing.T) {
 		r.want(t, ExitFailed,
 			"feature.features.k8s.io/B enabled",
 			"feature.features.k8s.io/B: On",
-			`error: feature A in kube-system could not be enabled: features.features.k8s.io "A" is forbidden: because; an administrator can permit it; kubectl auth can-i --list says what you may do`)
+			`error: feature A in kube-system could not be enabled: features.features.k8s.io "A" is forbidden: because; an administrator can permit it; kubectl auth can-i --list shows your permissions`)
 	})
 }
 
@@ -574,8 +574,8 @@ func TestNamesThatAreNone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t, dynamic("A", v1alpha1.StateOn))
 		for name, want := range map[string]string{
-			"":         "the name of a feature is empty; kubectl feature list says which there are",
-			"feature/": "the name of a feature is empty; kubectl feature list says which there are",
+			"":         "the name of a feature is empty; kubectl feature list shows all",
+			"feature/": "the name of a feature is empty; kubectl feature list shows all",
 			"pods/A":   `pods/A names a resource "pods", and not a feature; write NAME, or feature/NAME`,
 		} {
 			for _, command := range []string{"describe", "uses", "pause", "disable", "rollout", "clean"} {

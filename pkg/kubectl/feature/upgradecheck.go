@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	upgradeCheckLong = `Say whether the cluster may move to an adjacent minor version.
+	upgradeCheckLong = `Show whether the cluster may move to an adjacent minor version.
 
 The answer is computed from the gates' specifications in this build of the plugin, so use the plugin of the newer of the two
 versions. It lists every feature that is not safe, why, and what makes it safe:
@@ -41,11 +41,11 @@ versions. It lists every feature that is not safe, why, and what makes it safe:
   NeedsTasks       tasks for the version boundary have not run, or the feature is off and left objects behind that may not be
                    updated or deleted any more, or what is stored keeps servers of the target version from becoming ready
   InTransition     the feature is being turned on or off, or moved to another version, or is about to be, or is held by a user
-  Unsettled        kube-apiservers do not agree on the value, or processes have a feature on that is off: it cannot be told
+  Unsettled        kube-apiservers do not agree on the value, or processes have a feature on that is off: unknown
 
 Nothing is changed. Which objects use a feature is what the servers find at this moment.
 
-Exit codes: 0 all features are safe, 1 some are not, 2 it cannot be told of some, 3 the command failed.`
+Exit codes: 0 all features are safe, 1 some are not, 2 unknown for some, 3 the command failed.`
 
 	upgradeCheckExample = `  # May the servers of a 1.35 cluster be replaced by those of 1.36?
   kubectl feature upgrade-check --to 1.36
@@ -74,7 +74,7 @@ func newUpgradeCheck(b *base) *cobra.Command {
 	o := &upgradeCheckOptions{IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:     "upgrade-check --to MINOR",
-		Short:   "Say whether the cluster may move to another minor version",
+		Short:   "Show whether the cluster may move to another minor version",
 		Long:    upgradeCheckLong,
 		Example: upgradeCheckExample,
 		Args:    noNames,

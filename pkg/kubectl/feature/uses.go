@@ -36,15 +36,15 @@ import (
 )
 
 const (
-	usesLong = `Say which process found which value of a feature.
+	usesLong = `Show the value of a feature in each process.
 
-A process uses a feature once its code asked for it. Processes that only have it set explicitly are listed too, as not asked. What
+A process uses a feature once its code queried it. Processes that only have it set explicitly are listed too, as not asked. What
 is listed are the FeatureReports that processes wrote: one that crashed is listed until its report is removed, as unreachable for so long
 as its Lease was not renewed, or its Node is not Ready, by the clock of this machine, and does not count as one that differs. Below
 the list stand the processes that should report and did not, and those that are unreachable, as the servers count them.
 
-SET says where a process has its value from: its command line or configuration file, the API (it would have the other value by
-itself), or its default, or the API where that says the same.
+SET shows the source of a process's value: its command line or configuration file, the API (it would have the other value by
+itself), or its default, or the API where that has the same.
 
 Without permission to list FeatureReports, which administrators have, the counts of the servers are shown instead.
 
@@ -79,7 +79,7 @@ func newUses(b *base) *cobra.Command {
 	o := &usesOptions{IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
 		Use:               "uses NAME",
-		Short:             "Say which process found which value of a feature",
+		Short:             "Show the value of a feature in each process",
 		Long:              usesLong,
 		Example:           usesExample,
 		Args:              oneName,
@@ -217,7 +217,7 @@ type reported struct {
 func gatherReports(ctx context.Context, client versioned.Interface, namespace string) (reported, error) {
 	reports, err := listReports(ctx, client.FeaturesV1alpha1(), namespace)
 	if apierrors.IsForbidden(err) {
-		return reported{unread: fmt.Sprintf("you may not list FeatureReports in %s, which say it of each process", namespace)}, nil
+		return reported{unread: fmt.Sprintf("you may not list FeatureReports in %s, which have the value of each process", namespace)}, nil
 	}
 	return reported{reports: reports}, err
 }

@@ -27,10 +27,10 @@ import (
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
-// TestARollingRestartChangesWhatIsCentral: servers that get a new list one by one
+// TestRollingRestartChangesCentralValues: servers that get a new list one by one
 // are not held up by those that do not have it yet, and the last one is ready when
 // the Feature says what all have.
-func TestARollingRestartChangesWhatIsCentral(t *testing.T) {
+func TestRollingRestartChangesCentralValues(t *testing.T) {
 	t.Parallel()
 	const feature = "StaleControllerConsistencyJob"
 	servers := []string{localcluster.Nth(localcluster.APIServer, 1), localcluster.Nth(localcluster.APIServer, 2)}
@@ -41,8 +41,8 @@ func TestARollingRestartChangesWhatIsCentral(t *testing.T) {
 	c := framework.Start(t, config)
 	c.WaitForFeature(feature, "local", func(f *v1alpha1.Feature) bool { return f.Status.Control == v1alpha1.ControlLocal })
 	const (
-		differ  = "Ready although Features do not say yet what this server has"
-		timeout = "Features do not say yet what this server has; components"
+		differ  = "Ready although Features do not have this server's values yet"
+		timeout = "Features do not have this server's values yet; components"
 	)
 	for i, server := range servers {
 		before := len(c.Log(server, logLines))

@@ -203,7 +203,7 @@ func TestValidateFeatureReport(t *testing.T) {
 		change func(*features.FeatureReport)
 		want   []problem
 	}{
-		"a plain report":                       {},
+		"a plain report":                         {},
 		"a name other than that of the reporter": {func(r *features.FeatureReport) { r.Name = "other" }, []problem{{"metadata.name", "kubelet.node-1"}}},
 		"no component and no instance": {func(r *features.FeatureReport) { r.Spec.Component, r.Spec.Instance = "", "" },
 			[]problem{{"spec.component", "Required"}, {"spec.instance", "Required"}}},

@@ -133,7 +133,7 @@ func ensureFlowControlHook(hook genericapiserver.PostStartHookContext) {
 		err = ensureFlowControl(hook, client)
 	}
 	if err != nil && hook.Err() == nil {
-		utilruntime.HandleErrorWithContext(hook, err, "API priority and fairness does not tell reporters from other users; the next start of a server tries again", "flowSchema", ReportsLevel)
+		utilruntime.HandleErrorWithContext(hook, err, "Failed to separate reporters from other users in API priority and fairness, will retry at the next start", "flowSchema", ReportsLevel)
 	}
 }
 

@@ -62,8 +62,8 @@ func begins(header, column string) int {
 
 var (
 	// columns of design section 9: name, stage, state, configured, source, users on
-	// and off, what it is doing, age.
-	columns     = []string{"NAME", "STAGE", "STATE", "CONFIGURED", "SOURCE", "ON", "OFF", "DOING", "AGE"}
+	// and off, what its progress, age.
+	columns     = []string{"NAME", "STAGE", "STATE", "CONFIGURED", "SOURCE", "ON", "OFF", "PROGRESS", "AGE"}
 	wideColumns = append(slices.Clone(columns), "CONTROL", "DEFAULT", "VERSION", "CLEAN")
 	// reportColumns are those of FeatureReports.
 	reportColumns     = []string{"NAME", "COMPONENT", "VERSION", "NODE", "LIVENESS", "FEATURES", "AGE"}

@@ -598,7 +598,7 @@ func TestTable(t *testing.T) {
 		{"Source", int32(0), "CommandLine"},
 		{"On", int32(0), int64(1)},
 		{"Off", int32(0), int64(4)},
-		{"Doing", int32(0), "WaitForUses: kube-controller-manager has it on"},
+		{"Progress", int32(0), "WaitForUses: kube-controller-manager has it on"},
 		{"Age", int32(0), "<unknown>"},
 		{"Control", int32(1), "Central"},
 		{"Default", int32(1), "On"},

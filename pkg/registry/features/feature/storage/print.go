@@ -33,14 +33,14 @@ func addPrintHandlers(h printers.PrintHandler) {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "The feature gate's exact name"},
 		{Name: "Stage", Type: "string", Description: "Maturity of the gate"},
-		{Name: "State", Type: "string", Description: "What the cluster really is"},
+		{Name: "State", Type: "string", Description: "Observed state of the cluster"},
 		{Name: "Configured", Type: "string", Description: "Desired value"},
-		{Name: "Source", Type: "string", Description: "Where the desired value comes from"},
+		{Name: "Source", Type: "string", Description: "Source of the desired value"},
 		{Name: "On", Type: "integer", Description: "Live users that have the feature on"},
 		{Name: "Off", Type: "integer", Description: "Live users that have the feature off"},
-		{Name: "Doing", Type: "string", Description: "What the server flow is doing or missing"},
+		{Name: "Progress", Type: "string", Description: "Progress of the transition, or the problem that holds it"},
 		{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
-		{Name: "Control", Type: "string", Priority: 1, Description: "Who decides the value that a binary uses"},
+		{Name: "Control", Type: "string", Priority: 1, Description: "Source of the value that a binary uses"},
 		{Name: "Default", Type: "string", Priority: 1, Description: "Value when none is set"},
 		{Name: "Version", Type: "string", Priority: 1, Description: "Minor version whose representation is stored"},
 		{Name: "Clean", Type: "string", Priority: 1, Description: "Whether a feature that is off left something behind"},
@@ -66,7 +66,7 @@ func printFeature(feature *features.Feature, _ printers.GenerateOptions) ([]meta
 	return []metav1.TableRow{{
 		Object: runtime.RawExtension{Object: feature},
 		Cells: []any{
-			feature.Name, table.OrNone(string(status.Stage)), table.OrNone(string(status.State)), configured, source, on, off, transition.Shorten(transition.Doing(&as), transition.MaxDoing),
+			feature.Name, table.OrNone(string(status.Stage)), table.OrNone(string(status.State)), configured, source, on, off, transition.Shorten(transition.Progress(&as), transition.MaxProgress),
 			table.Age(feature.CreationTimestamp), string(status.Control), onOff(status.Default), status.Version, cleanness(status),
 		},
 	}}, nil

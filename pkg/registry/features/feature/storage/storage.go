@@ -111,7 +111,7 @@ func (r *REST) Categories() []string { return []string{"features-all"} }
 // not come here when it creates one: it needs the permission to patch.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	return r.Store.Create(ctx, obj, func(ctx context.Context, obj runtime.Object) error {
-		if err := r.mayAsk(ctx, obj.(*features.Feature)); err != nil {
+		if err := r.maySetSpec(ctx, obj.(*features.Feature)); err != nil {
 			return err
 		}
 		if validate == nil {
@@ -121,9 +121,9 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	}, options)
 }
 
-// mayAsk checks whether the requester could write the spec of a new Feature into an
+// maySetSpec checks whether the requester could write the spec of a new Feature into an
 // existing one.
-func (r *REST) mayAsk(ctx context.Context, feature *features.Feature) error {
+func (r *REST) maySetSpec(ctx context.Context, feature *features.Feature) error {
 	if equality.Semantic.DeepEqual(feature.Spec, features.FeatureSpec{}) {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (r *REST) mayAsk(ctx context.Context, feature *features.Feature) error {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return refused("user %q may not create a Feature with a spec, as far as can be told: %w", requester.GetName(), err)
+		return refused("user %q may not create a Feature with a spec: authorization is unknown: %w", requester.GetName(), err)
 	}
 	return refused("user %q may create Features, and not ask for anything in their spec; leave spec out, or grant the verb update or patch on features in namespace %q", requester.GetName(), feature.Namespace)
 }

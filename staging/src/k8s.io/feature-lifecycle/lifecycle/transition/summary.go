@@ -25,9 +25,9 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// MaxDoing is the number of characters to which tables cut Doing. They stay readable,
+// MaxProgress is the number of characters to which tables cut Progress. They stay readable,
 // and the whole message is in the object.
-const MaxDoing = 60
+const MaxProgress = 60
 
 // troubling lists the reasons that need attention when no task runs, the most important
 // first.
@@ -42,9 +42,9 @@ var troubling = []struct {
 	{v1alpha1.ConditionClean, []string{v1alpha1.ReasonLeftovers, v1alpha1.ReasonMisdeclared}},
 }
 
-// Doing summarizes a feature: the task that runs and its progress, or why it needs
+// Progress summarizes a feature: the task that runs and its progress, or why it needs
 // attention, "" when all is well. The server's columns and tools show the same.
-func Doing(status *v1alpha1.FeatureStatus) string {
+func Progress(status *v1alpha1.FeatureStatus) string {
 	if len(status.Tasks) > 0 {
 		task := &status.Tasks[0]
 		text, _, _ := strings.Cut(task.Name, "/")

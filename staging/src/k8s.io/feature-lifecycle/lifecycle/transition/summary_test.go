@@ -26,7 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestDoing(t *testing.T) {
+func TestProgress(t *testing.T) {
 	// conditions are pairs of type and reason.
 	conditions := func(pairs ...string) v1alpha1.FeatureStatus {
 		var s v1alpha1.FeatureStatus
@@ -60,8 +60,8 @@ func TestDoing(t *testing.T) {
 		"a reason of another":   {conditions(v1alpha1.ConditionClean, v1alpha1.ReasonPaused), ""},
 		"the most important is": {conditions(v1alpha1.ConditionClean, v1alpha1.ReasonLeftovers, v1alpha1.ConditionUsesMatch, v1alpha1.ReasonUsersDiffer), v1alpha1.ReasonUsersDiffer},
 	} {
-		if got := Doing(&tc.status); got != tc.want {
-			t.Errorf("%s: Doing says %q, want %q", name, got, tc.want)
+		if got := Progress(&tc.status); got != tc.want {
+			t.Errorf("%s: Progress returns %q, want %q", name, got, tc.want)
 		}
 	}
 }
@@ -81,12 +81,12 @@ func TestShortenCutsBetweenCharacters(t *testing.T) {
 		"of three bytes each": strings.Repeat("…", 80),
 		"of mixed length":     "a" + strings.Repeat("é", 80),
 	} {
-		got := Shorten(text, MaxDoing)
-		if !utf8.ValidString(got) || utf8.RuneCountInString(got) != MaxDoing || !strings.HasSuffix(got, "…") {
+		got := Shorten(text, MaxProgress)
+		if !utf8.ValidString(got) || utf8.RuneCountInString(got) != MaxProgress || !strings.HasSuffix(got, "…") {
 			t.Errorf("%s: %d characters, %q", name, utf8.RuneCountInString(got), got)
 		}
 	}
-	if short := strings.Repeat("é", MaxDoing); Shorten(short, MaxDoing) != short {
-		t.Errorf("%d characters are cut", MaxDoing)
+	if short := strings.Repeat("é", MaxProgress); Shorten(short, MaxProgress) != short {
+		t.Errorf("%d characters are cut", MaxProgress)
 	}
 }
