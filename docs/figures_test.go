@@ -36,9 +36,9 @@ const (
 	migrator  = "storage version migrator"
 )
 
-// TestProseSaysWhatWasMeasured: pages quote figures of recorded results. When a benchmark
+// TestProseMatchesMeasurements: pages quote figures of recorded results. When a benchmark
 // is run again, they are to be changed with it.
-func TestProseSaysWhatWasMeasured(t *testing.T) {
+func TestProseMatchesMeasurements(t *testing.T) {
 	measured := results{t: t, known: map[string]*result.Result{}}
 	storm := func(writes, column string) float64 {
 		return measured.cell("reporters", "All processes start at once", column, "10,000", writes)

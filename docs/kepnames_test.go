@@ -219,9 +219,9 @@ func hasField(part, name string) bool {
 	return false
 }
 
-// TestKEPSaysWhatIsWeak: what the text says is lacking is lacking still. Whoever mends
+// TestKEPListsLimitations: what the text says is lacking is lacking still. Whoever mends
 // it takes it out of the text, and here.
-func TestKEPSaysWhatIsWeak(t *testing.T) {
+func TestKEPListsLimitations(t *testing.T) {
 	text := strings.Join(strings.Fields(kepText(t)), " ")
 	for _, weak := range []struct {
 		says, in, code string

@@ -127,9 +127,9 @@ func valuesOf(t *testing.T, s selector) (values []string, ok bool) {
 	return nil, false
 }
 
-// TestQueriesSelectWhatTheCodeSays: a value that no code gives selects nothing, and
+// TestQueriesSelectLabelsOfCode: a value that no code gives selects nothing, and
 // an alert that never fires looks like one that has no reason to.
-func TestQueriesSelectWhatTheCodeSays(t *testing.T) {
+func TestQueriesSelectLabelsOfCode(t *testing.T) {
 	queries := map[string][]string{}
 	for title, expressions := range dashboardExpressions(t) {
 		queries["panel "+title] = expressions

@@ -52,9 +52,9 @@ func TestFilesOfUpstreamThatChange(t *testing.T) {
 // place is what the first cell of a row names: a link, or a path in code.
 var place = regexp.MustCompile("\\]\\(\\.\\./\\.\\./([^)]+)\\)|`([a-z][^`]*)`")
 
-// TestEverythingHasAPlaceInAFork looks for a row of fork.md for each directory that
+// TestAllFilesMappedInFork looks for a row of fork.md for each directory that
 // could go somewhere of its own. What is below cmd may be upstream's.
-func TestEverythingHasAPlaceInAFork(t *testing.T) {
+func TestAllFilesMappedInFork(t *testing.T) {
 	var places []string
 	for line := range strings.Lines(section(t, page(t, forkPage), "Where everything goes")) {
 		cells := strings.Split(line, "|")

@@ -151,8 +151,8 @@ func TestReasonsAreExplainedWhereTheyAreSet(t *testing.T) {
 	}
 }
 
-// TestEventsAreOfTheTypeThatIsSaid goes by the code, too.
-func TestEventsAreOfTheTypeThatIsSaid(t *testing.T) {
+// TestEventTypesMatchDocument goes by the code, too.
+func TestEventTypesMatchDocument(t *testing.T) {
 	table := section(t, page(t, "troubleshooting.md"), "Events")
 	known, seen := values(t, "lifecycle/transition/view.go"), 0
 	inspect(t, func(where string, node ast.Node) {

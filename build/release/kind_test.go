@@ -191,10 +191,10 @@ func withoutDocker(t *testing.T) string {
 	return bin
 }
 
-// TestTargetsSayWhatIsMissing runs the targets for kind where there is no
+// TestTargetsNameMissingTools runs the targets for kind where there is no
 // docker command, or it finds no daemon, no image, and no release, and where there is
 // a cluster already, named before a long list of others.
-func TestTargetsSayWhatIsMissing(t *testing.T) {
+func TestTargetsNameMissingTools(t *testing.T) {
 	const noDaemon, noCommand = `kind needs a Docker daemon, and "docker info" finds none`, `kind needs Docker, and there is no docker command here`
 	for _, c := range []struct {
 		target, docker, kind, want string

@@ -139,9 +139,9 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestAnEndBetween begins a release after a process has ended while it put one in its
+// TestCrashBetweenPublishSteps begins a release after a process has ended while it put one in its
 // place, at each of its steps.
-func TestAnEndBetween(t *testing.T) {
+func TestCrashBetweenPublishSteps(t *testing.T) {
 	old := []string{"release-images/old", "release-tars/old"}
 	for _, c := range []struct {
 		what         string

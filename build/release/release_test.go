@@ -147,8 +147,8 @@ func TestBillOfArchives(t *testing.T) {
 	}
 }
 
-// TestNothingIsBuiltForWant asks for a platform without packages.
-func TestNothingIsBuiltForWant(t *testing.T) {
+// TestPlatformWithoutPackagesRefused asks for a platform without packages.
+func TestPlatformWithoutPackagesRefused(t *testing.T) {
 	r := inTheMaking(t, checkout(t))
 	r.compile = func(_ context.Context, p targets.Platform) error {
 		t.Errorf("the binaries for %s are built though there can be no images", p)

@@ -59,8 +59,8 @@ func TestCommandsThatNeedACluster(t *testing.T) {
 	}
 }
 
-// TestHowToGoOn names the cluster that was started, and no other.
-func TestHowToGoOn(t *testing.T) {
+// TestNextStepsPrinted names the cluster that was started, and no other.
+func TestNextStepsPrinted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b")
 	c, err := localcluster.Open(localcluster.Config{DataDir: dir, BinDir: "/b"})
 	if err != nil {

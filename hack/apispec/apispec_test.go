@@ -112,7 +112,7 @@ func asMap(t *testing.T, d Document) map[string]any {
 	return document(t, string(data))
 }
 
-func TestWhatCannotBeCut(t *testing.T) {
+func TestUncuttableSpecsFail(t *testing.T) {
 	for name, text := range map[string]string{
 		"no path of the group":           `{"paths": {"/apis/apps/": {}}}`,
 		"a path that only begins so":     `{"paths": {"/apis/features.k8s.io.example.com/": {}}}`,

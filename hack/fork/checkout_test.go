@@ -175,7 +175,7 @@ func TestLandingTwiceIsLandingOnce(t *testing.T) {
 	}
 }
 
-func TestASeriesIsWhatLandingWrites(t *testing.T) {
+func TestSeriesMatchesLanding(t *testing.T) {
 	s := newSmall(t)
 	dir := filepath.Join(t.TempDir(), "series")
 	objects := git(t, s.tree.dir, "count-objects")

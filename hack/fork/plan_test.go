@@ -33,7 +33,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatLands(t *testing.T) {
+func TestPlanListsLandingFiles(t *testing.T) {
 	for file, want := range map[string]bool{
 		"pkg/apis/features/types.go":                                             true,
 		"cmd/kube-apiserver/controlplane/apidocs/doc.go":                         true,
@@ -227,9 +227,9 @@ func TestImportsAreThere(t *testing.T) {
 	}
 }
 
-// TestNothingIsIgnored: upstream's .gitignore would keep an ignored file out of
+// TestNoLandedFileIgnored: upstream's .gitignore would keep an ignored file out of
 // the fork's commit.
-func TestNothingIsIgnored(t *testing.T) {
+func TestNoLandedFileIgnored(t *testing.T) {
 	identity(t)
 	p := withoutSpecs(t)
 	ignore, err := p.base.read(".gitignore")

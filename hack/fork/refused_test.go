@@ -24,7 +24,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsRefused(t *testing.T) {
+func TestUnfitCheckoutsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(t *testing.T, s small)
 		want   string

@@ -202,9 +202,9 @@ func interrupted(t *testing.T, tree checkout, brought map[string]string) {
 	t.Setenv("PATH", path)
 }
 
-// TestWhoseVendorIs: changes in vendor/ that are not committed are landing's only
+// TestVendorOwner: changes in vendor/ that are not committed are landing's only
 // where it is on record that it made them.
-func TestWhoseVendorIs(t *testing.T) {
+func TestVendorOwner(t *testing.T) {
 	tree, brought := newVendored(t)
 	nothing := &plan{files: map[string]*target{}}
 	clean := func(want string) {

@@ -173,7 +173,7 @@ func TestFailuresThatNoTestReports(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownIsRefused(t *testing.T) {
+func TestUnknownShardsRefused(t *testing.T) {
 	s := newSmall(t)
 	for name, tc := range map[string]struct {
 		args []string

@@ -255,5 +255,5 @@ const pagesToO = "^TestPages$/^docs$/^[a-o]"
 const (
 	quickAPI       = "^(TestPermissionsOfEachUser|TestKubectlFeature|TestReportsAreBounded|TestReportersAloneWaitForReporters|TestTheReportOfAProcessThatEndedIsDeleted|TestGateOffIsUpstream)$"
 	quickProcesses = "^TestEveryBinaryTakesTheServersValues$"
-	quickValues    = "^TestACanaryThatKeepsCrashingIsHalted$"
+	quickValues    = "^TestCrashLoopingCanaryHalted$"
 )

@@ -246,10 +246,10 @@ func TestRowsOfTheTable(t *testing.T) {
 	}
 }
 
-// TestInputsHaveWhatTestsRead finds paths that lead out of a package. They have to
+// TestInputsIncludeFilesThatTestsRead finds paths that lead out of a package. They have to
 // be inputs of the shards that run tests of the package, so that these run when
 // they change.
-func TestInputsHaveWhatTestsRead(t *testing.T) {
+func TestInputsIncludeFilesThatTestsRead(t *testing.T) {
 	found := 0
 	for _, f := range testFiles(t) {
 		home := path.Join(f.module, f.dir)

@@ -161,7 +161,7 @@ func TestAWholeRunIsOfACommit(t *testing.T) {
 	}
 }
 
-func TestACommandLineSaysWhatRepeatsTheRun(t *testing.T) {
+func TestCommandLineRepeatsRun(t *testing.T) {
 	for want, args := range map[string][]string{
 		"make bench-clear":                           {"--output=/tmp/x"},
 		"go run ./test/benchmark clear --sizes=1,20": {"--sizes=1,20", "--bin-dir=/tmp"},

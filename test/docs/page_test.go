@@ -189,9 +189,9 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// TestShellEndsWhatItsCommandsLeft: a page that fails never comes to the command
+// TestShellTerminatesRemainingProcesses: a page that fails never comes to the command
 // that ends what it started.
-func TestShellEndsWhatItsCommandsLeft(t *testing.T) {
+func TestShellTerminatesRemainingProcesses(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -42,7 +42,7 @@ func (f *fake) Fatal(args ...any) { f.did = append(f.did, "fatal: "+fmt.Sprint(a
 func (f *fake) Log(args ...any)   { f.did = append(f.did, "log: "+fmt.Sprint(args...)) }
 func (f *fake) Skip(args ...any)  { f.did = append(f.did, "skip: "+fmt.Sprint(args...)) }
 
-func TestWhatIsLeftOut(t *testing.T) {
+func TestLeftOutPackages(t *testing.T) {
 	for _, c := range []struct {
 		all, want string
 		do        func(testing.TB, string)

@@ -204,8 +204,8 @@ func TestFetchRefusesOtherContent(t *testing.T) {
 	}
 }
 
-// TestFetchAsksTheSnapshot wants versions that mirrors do not have any more.
-func TestFetchAsksTheSnapshot(t *testing.T) {
+// TestFetchUsesSnapshotArchive wants versions that mirrors do not have any more.
+func TestFetchUsesSnapshotArchive(t *testing.T) {
 	fakeApt(t)
 	apt := Apt{Dir: t.TempDir(), Arch: "arm64", Snapshot: "http://snapshot"}
 	if _, err := apt.Fetch(t.Context(), lockOf(locked("kmod"), locked("gone"))); err != nil {

@@ -43,9 +43,9 @@ func says(t *testing.T, errs []error, parts ...string) {
 	}
 }
 
-// TestWhatMayBeSetFromElsewhere, of Kubernetes' own features, and why something
+// TestRemotelySettableGates covers the features of Kubernetes, and why something
 // else may not.
-func TestWhatMayBeSetFromElsewhere(t *testing.T) {
+func TestRemotelySettableGates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		control  control.Options
 		refusals []string
@@ -119,9 +119,9 @@ func TestControlNeedsTheAPI(t *testing.T) {
 	}
 }
 
-// TestValidateLooksAtControl: the errors of the server's own options are there with
+// TestValidateChecksControl: the errors of the server's own options are there with
 // and without the flags, and those of the flags besides.
-func TestValidateLooksAtControl(t *testing.T) {
+func TestValidateChecksControl(t *testing.T) {
 	opts := NewOptions()
 	opts.SecureServing.ServerCert.CertDirectory = t.TempDir()
 	completed, err := opts.Complete(t.Context())

@@ -70,8 +70,8 @@ func TestAWrongGroupReachesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatTheAPICanDeleteIsLeftToIt: finalizers and admission have their say.
-func TestWhatTheAPICanDeleteIsLeftToIt(t *testing.T) {
+// TestDeletableObjectsLeftToAPI: finalizers and admission have their say.
+func TestDeletableObjectsLeftToAPI(t *testing.T) {
 	bundles := schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}
 	custom := schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,8 +100,8 @@ func TestWhatTheAPICanDeleteIsLeftToIt(t *testing.T) {
 	}
 }
 
-// TestMetadataOfWhatDoesNotDecode: all kinds have it in the same place.
-func TestMetadataOfWhatDoesNotDecode(t *testing.T) {
+// TestMetadataOfUndecodableObjects: all kinds have it in the same place.
+func TestMetadataOfUndecodableObjects(t *testing.T) {
 	gone := &schedulingv1alpha2.Workload{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Finalizers: []string{"example.net/billing"}}}
 	raw, err := gone.Marshal()
 	if err != nil {

@@ -163,8 +163,8 @@ func TestAnEndingServerDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestTheReportSaysWhoDecides: this is where other servers read it.
-func TestTheReportSaysWhoDecides(t *testing.T) {
+// TestReportNamesControl: this is where other servers read it.
+func TestReportNamesControl(t *testing.T) {
 	client := fake.NewClientset()
 	decides := control.Options{Central: []string{"HostnameOverride"}, Dynamic: []string{"MaxUnavailableStatefulSet"}}
 	reporter, err := newAgent(&lifecycleClients{features: client, kube: kubefake.NewSimpleClientset()}, "server-1", decides)
@@ -200,8 +200,8 @@ func TestTheReportSaysWhoDecides(t *testing.T) {
 	}
 }
 
-// TestTheServerFollowsWhatIsRequested, and only that (control.Options.Follows).
-func TestTheServerFollowsWhatIsRequested(t *testing.T) {
+// TestServerTakesRequestedValues, and only that (control.Options.Follows).
+func TestServerTakesRequestedValues(t *testing.T) {
 	const feature = "MaxUnavailableStatefulSet"
 	for name, tc := range map[string]struct {
 		source v1alpha1.FeatureValueSource

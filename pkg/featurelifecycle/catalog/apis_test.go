@@ -35,9 +35,9 @@ func byDefault(minor uint) Serving {
 	return Serving{Enabled: controlplane.DefaultAPIResourceConfigSource().ResourceEnabled, Emulated: utilversion.MajorMinor(1, minor), Scheme: legacyscheme.Scheme}
 }
 
-// TestWhatIsNotServedByDefaultIsNeeded: a resource that kube-apiserver serves in no version
+// TestNeededAPIsNotServedByDefault: a resource that kube-apiserver serves in no version
 // by default belongs to a gate, which does little while it is not served.
-func TestWhatIsNotServedByDefaultIsNeeded(t *testing.T) {
+func TestNeededAPIsNotServedByDefault(t *testing.T) {
 	needed := map[schema.GroupResource]bool{}
 	for _, e := range All() {
 		for _, a := range e.APIs {

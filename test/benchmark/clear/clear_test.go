@@ -85,7 +85,7 @@ func TestObjectsAreReadAsTheyWereStored(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftIsAnError(t *testing.T) {
+func TestRemainingObjectsFail(t *testing.T) {
 	for _, tc := range []struct {
 		stored            stored
 		cleared, migrated bool
@@ -104,9 +104,9 @@ func TestWhatIsLeftIsAnError(t *testing.T) {
 	}
 }
 
-// TestLargeObjectsAreAsLargeAsTheirNameSays adds the managed fields that a server stores.
+// TestLargeObjectsHaveNamedSize adds the managed fields that a server stores.
 // What it fills in itself is not there; the benchmark looks at the size again.
-func TestLargeObjectsAreAsLargeAsTheirNameSays(t *testing.T) {
+func TestLargeObjectsHaveNamedSize(t *testing.T) {
 	object := large.template()
 	object.UID = uuid.NewUUID()
 	object.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}
@@ -158,7 +158,7 @@ func TestEachObjectIsCountedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatWouldNotFitIsRefused(t *testing.T) {
+func TestOversizedRunRefused(t *testing.T) {
 	for _, n := range LargeDefaults().Sizes {
 		if err := room(n, large.bytes, 16<<30); err != nil {
 			t.Error(err)
@@ -306,8 +306,8 @@ func TestMemoryThatGrowsWithObjectsIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatRestsIsNotCountedAsWriting has a server that uses half a core at rest.
-func TestWhatRestsIsNotCountedAsWriting(t *testing.T) {
+// TestIdleTimeNotCountedAsWriting has a server that uses half a core at rest.
+func TestIdleTimeNotCountedAsWriting(t *testing.T) {
 	r := took(ours, small, 1000, 96, 20, time.Millisecond, 100)
 	r.cpu, r.allCPU, r.atRest = 9*time.Second, 15*time.Second, 0.5
 	// 960 objects were written in 10 s.

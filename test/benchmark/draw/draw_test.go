@@ -74,7 +74,7 @@ func repository(t *testing.T) string {
 	return root
 }
 
-func TestThePageOfLargerClustersHasWhatIsExtrapolated(t *testing.T) {
+func TestPageOfLargerClustersHasExtrapolations(t *testing.T) {
 	root := repository(t)
 	got := read(t, root, larger)
 	want := "# Larger\n\n" + beginning + "\nBenchmark [clear](../../BENCHMARKS.md#clear), commit " + fmt.Sprintf("%.12s", example().Environment.Commit) + "\n\n" +
@@ -201,7 +201,7 @@ func TestTheSameResultsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestCheckFindsWhatIsNotFresh(t *testing.T) {
+func TestCheckFindsOutdatedFiles(t *testing.T) {
 	for _, tc := range []struct {
 		what  string
 		spoil func(root string)

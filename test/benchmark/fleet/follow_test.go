@@ -41,8 +41,8 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 )
 
-// TestWhatLooksAtRestIsWhatSyncersSend: Look stands in for them.
-func TestWhatLooksAtRestIsWhatSyncersSend(t *testing.T) {
+// TestFollowersSendRequestsOfSyncers: Look stands in for them.
+func TestFollowersSendRequestsOfSyncers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	sent := make(chan metav1.ListOptions)

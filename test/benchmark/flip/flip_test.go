@@ -35,9 +35,9 @@ import (
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 )
 
-// TestAChangeIsThereOnceAllHaveIt: watchers write at once, some twice, and some of them
+// TestChangeCompletesOnceAllInstancesHaveIt: watchers write at once, some twice, and some of them
 // show the value from before.
-func TestAChangeIsThereOnceAllHaveIt(t *testing.T) {
+func TestChangeCompletesOnceAllInstancesHaveIt(t *testing.T) {
 	const n = 100
 	b := &board{}
 	b.show(0, "early")

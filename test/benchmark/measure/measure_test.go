@@ -33,7 +33,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestPercentilesAreOfWhatWasRecorded(t *testing.T) {
+func TestPercentilesMatchRecordedValues(t *testing.T) {
 	var l Latencies
 	for i := range 100 {
 		l.Record(time.Duration(100-i) * time.Millisecond)
@@ -123,7 +123,7 @@ func TestAProcess(t *testing.T) {
 	}
 }
 
-func TestAProcessThatIsNotThere(t *testing.T) {
+func TestMissingProcess(t *testing.T) {
 	// Ids end at 2^22 (proc(5), pid_max).
 	if _, err := ObserveProcess(t.Context(), 1<<22+1, nil); err == nil {
 		t.Error("a process that cannot be was observed")

@@ -219,8 +219,8 @@ func TestFaultsOverlap(t *testing.T) {
 	}
 }
 
-// TestAControllerManagerThatLostItsServerIsTold by the end of its log.
-func TestAControllerManagerThatLostItsServerIsTold(t *testing.T) {
+// TestLostServerDetectedInControllerManagerLog checks the end of the log.
+func TestLostServerDetectedInControllerManagerLog(t *testing.T) {
 	for line, want := range map[string]bool{
 		`E1125 16:57:50.042898    2249 controllermanager.go:278] "Error building controllers" err="failed to create Kubernetes client for \"certificate-controller\": serviceaccounts \"certificate-controller\" is forbidden: User \"system:kube-controller-manager\" cannot get resource \"serviceaccounts\" in API group \"\" in the namespace \"kube-system\""`: true,
 		`E1125 16:57:50.042898    2249 controllermanager.go:278] "Error building controllers" err="Get \"https://127.0.0.1:1/api\": dial tcp 127.0.0.1:1: connect: connection refused"`:                                                                                                                                                                             true,

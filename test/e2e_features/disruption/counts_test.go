@@ -114,7 +114,7 @@ func (w *world) happened(what string) int {
 	}
 }
 
-func TestAllIsDealtBeforeAnythingComesAgain(t *testing.T) {
+func TestEachKindDealtBeforeRepetition(t *testing.T) {
 	random, d := rand.New(rand.NewPCG(5, 6)), deck{}
 	for range 10 {
 		dealt := map[int]bool{}

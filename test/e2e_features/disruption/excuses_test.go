@@ -124,9 +124,9 @@ func turnedOff(versions []framework.FeatureVersion) (begun, off time.Time) {
 	return begun, off
 }
 
-// TestWhatMayBeLeft: what is left of a feature is excused if a server was frozen while it was
+// TestExcusedLeftovers: what is left of a feature is excused if a server was frozen while it was
 // turned off for the last time, or disagreed about it, and by nothing else.
-func TestWhatMayBeLeft(t *testing.T) {
+func TestExcusedLeftovers(t *testing.T) {
 	const on, turning, off, back = v1alpha1.StateOn, v1alpha1.StateTurningOff, v1alpha1.StateOff, v1alpha1.StateTurningOn
 	now := time.Now()
 	// history has the states with the seconds at which they were stored.

@@ -283,8 +283,8 @@ func TestFeaturesThatGrowAreLeftOver(t *testing.T) {
 	}
 }
 
-// TestResidentMemoryIsTold of a process that takes some.
-func TestResidentMemoryIsTold(t *testing.T) {
+// TestResidentMemoryReported of a process that takes some.
+func TestResidentMemoryReported(t *testing.T) {
 	const taken = 64 << 20
 	_, before, err := residentSize(os.Getpid())
 	if err != nil {

@@ -29,11 +29,11 @@ import (
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
-// TestOffWithWhatDependsOnIt turns GenericWorkload off and, in the same restart,
+// TestTurningOffTogetherWithDependents turns GenericWorkload off and, in the same restart,
 // the gates that cannot be on without it. The collections with their fields are
 // not served then, so they report that they cannot examine them. They are Off,
 // too, soon after the collections are cleared.
-func TestOffWithWhatDependsOnIt(t *testing.T) {
+func TestTurningOffTogetherWithDependents(t *testing.T) {
 	t.Parallel()
 	const name = gate("GenericWorkload")
 	on, off := together(name)

@@ -89,9 +89,9 @@ func (s *schedulers) waitCanary(value bool) {
 	})
 }
 
-// TestACanaryThatDiesIsHalted: a scheduler that took a value and is killed stops
+// TestDyingCanaryHalted: a scheduler that took a value and is killed stops
 // the rollout; started again it has the value from before, until people resume.
-func TestACanaryThatDiesIsHalted(t *testing.T) {
+func TestDyingCanaryHalted(t *testing.T) {
 	t.Parallel()
 	const central = "--central-features=" + schedulerFeature
 	s := &schedulers{t: t, Cluster: framework.Start(t, localcluster.Config{
@@ -145,10 +145,10 @@ func TestACanaryThatDiesIsHalted(t *testing.T) {
 	s.waitCanary(false)
 }
 
-// TestACanaryThatKeepsCrashingIsHalted: a scheduler that got a dynamic value, and no
+// TestCrashLoopingCanaryHalted: a scheduler that got a dynamic value, and no
 // other process did, crashes again and again, and comes back each time. It then has
 // the value from before, until people resume the rollout.
-func TestACanaryThatKeepsCrashingIsHalted(t *testing.T) {
+func TestCrashLoopingCanaryHalted(t *testing.T) {
 	t.Parallel()
 	// The server and the schedulers ask for it when they start.
 	const feature, scheduler = "HPAScaleToZero", "kube-scheduler"

@@ -492,9 +492,9 @@ func (b *binaries) again(t *testing.T, stay map[string][]byte, uids map[string]t
 	}
 }
 
-// TestWhatCannotBeDecodedIsSeen: the checks of TestBinaries find an object that
+// TestUndecodableObjectsReported: the checks of TestBinaries find an object that
 // 1.35.4 cannot decode.
-func TestWhatCannotBeDecodedIsSeen(t *testing.T) {
+func TestUndecodableObjectsReported(t *testing.T) {
 	t.Parallel()
 	b := startPrevious(t, 1)
 	if _, failed := b.served(t); len(failed) > 0 {

@@ -85,8 +85,8 @@ func TestSearchAndFilters(t *testing.T) {
 	v.quiet()
 }
 
-// TestTheNumbersCountWhatTheyLeadTo clicks each of them.
-func TestTheNumbersCountWhatTheyLeadTo(t *testing.T) {
+// TestCountsMatchLinkedRows clicks each of them.
+func TestCountsMatchLinkedRows(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("")
 	links := ask[[]string](v, `[...document.querySelectorAll(".tile")].map(tile => tile.getAttribute("href"))`)
@@ -109,8 +109,8 @@ func TestTheNumbersCountWhatTheyLeadTo(t *testing.T) {
 	v.quiet()
 }
 
-// TestALinkShowsWhatWasLookedAt opens addresses that another user copied.
-func TestALinkShowsWhatWasLookedAt(t *testing.T) {
+// TestLinkRestoresView opens addresses that another user copied.
+func TestLinkRestoresView(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#q=a&state=On&only=attention")
 	v.shows("PodDeletionCost", "GenericWorkload")
@@ -139,8 +139,8 @@ func TestALinkShowsWhatWasLookedAt(t *testing.T) {
 	v.quiet()
 }
 
-// TestDifferencesAreToldInWords, since not all people see colors.
-func TestDifferencesAreToldInWords(t *testing.T) {
+// TestDifferencesHaveText, since not all people see colors.
+func TestDifferencesHaveText(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("#only=differing")
 	cells := ask[[]string](v, `[...document.querySelectorAll("#matrix td.differ")].map(cell => cell.closest("tr").cells[0].textContent + ": " + cell.textContent.trim())`)
@@ -222,7 +222,7 @@ const contrast = `(() => {
 	return [...found];
 })()`
 
-func TestEverybodyCanReadIt(t *testing.T) {
+func TestPageMeetsAccessibilityRules(t *testing.T) {
 	v := newView(t, goldenPage)
 	for _, scheme := range []string{"light", "dark"} {
 		v.media("screen", scheme)
@@ -275,8 +275,8 @@ func TestEverybodyCanReadIt(t *testing.T) {
 	v.quiet()
 }
 
-// TestWithTheKeyboardAlone goes from control to control.
-func TestWithTheKeyboardAlone(t *testing.T) {
+// TestPageUsableByKeyboard goes from control to control.
+func TestPageUsableByKeyboard(t *testing.T) {
 	v := newView(t, goldenPage)
 	v.open("")
 	want := []string{"A.skip", "A.tile", "BUTTON.name", "INPUT.", "SELECT.", "DIV.scroll"}

@@ -66,8 +66,8 @@ func TestCommandsAreOfThisCluster(t *testing.T) {
 	}
 }
 
-// TestWhatNeedsAClusterMakesNone: neither a directory nor a lock.
-func TestWhatNeedsAClusterMakesNone(t *testing.T) {
+// TestCommandsOfClusterCreateNone: neither a directory nor a lock.
+func TestCommandsOfClusterCreateNone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	_, err := OpenExisting(Config{DataDir: dir, BinDir: "/b"})
 	if !errors.Is(err, ErrNoCluster) {

@@ -75,7 +75,7 @@ func everywhere(field string) []string {
 	return []string{"one." + field, "many[*]." + field, "named{*}." + field}
 }
 
-func TestWhatGoes(t *testing.T) {
+func TestDefinitionsRemoved(t *testing.T) {
 	onWidgets := map[schema.GroupVersionResource]string{widgets: "Widget"}
 	field := func(path string) task.Field { return task.Field{Resource: widgets.GroupResource(), Path: path} }
 	for name, test := range map[string]struct {
@@ -134,8 +134,8 @@ func TestATypeWithinItself(t *testing.T) {
 	}
 }
 
-// TestReferencesToWhatIsGone: nothing that is left names a property that is not.
-func TestReferencesToWhatIsGone(t *testing.T) {
+// TestReferencesToRemovedDefinitionsFail: nothing that is left names a property that is not.
+func TestReferencesToRemovedDefinitionsFail(t *testing.T) {
 	schemas := example()
 	delete(schemas["Part"].Properties, "parts")
 	paths := append(everywhere("size"), "one.color=Red", "many[*].color=Red", "named{*}.color=Red")

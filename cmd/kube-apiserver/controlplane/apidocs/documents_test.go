@@ -147,8 +147,8 @@ func asMap(t *testing.T, value any) map[string]any {
 	return result
 }
 
-// TestNothingGoesWhileGatesAreOn, and documents that are given stay as they are.
-func TestNothingGoesWhileGatesAreOn(t *testing.T) {
+// TestDefinitionsKeptWhileGatesAreOn, and documents that are given stay as they are.
+func TestDefinitionsKeptWhileGatesAreOn(t *testing.T) {
 	guards, document := newGuards(t), completeV2(t)
 	before := asJSON(t, document)
 	cuts := guards.OfV2(document)
@@ -193,9 +193,9 @@ func TestDefinitionsStayComplete(t *testing.T) {
 	}
 }
 
-// TestNothingElseGoes compares the documents with all gates off with the
+// TestOtherDefinitionsKept compares the documents with all gates off with the
 // complete ones, without the named properties.
-func TestNothingElseGoes(t *testing.T) {
+func TestOtherDefinitionsKept(t *testing.T) {
 	guards := newGuards(t)
 	check := func(t *testing.T, name string, before, after any, schemas func(document map[string]any) map[string]any, cuts Cuts) {
 		want := asMap(t, before)

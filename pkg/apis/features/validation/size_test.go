@@ -62,8 +62,8 @@ func TestTooLargeObjectIsRefused(t *testing.T) {
 	}), problem{"status", "at most 1048576 bytes"})
 }
 
-// TestOneMessageIsEnough: an answer must not be much longer than what was sent.
-func TestOneMessageIsEnough(t *testing.T) {
+// TestErrorSizeBounded: a response must not be much longer than what was sent.
+func TestErrorSizeBounded(t *testing.T) {
 	const n = 100000
 	for name, errs := range map[string]field.ErrorList{
 		"components": ValidateFeature(feature(func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Components: make([]string, n)} })),

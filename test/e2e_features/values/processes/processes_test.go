@@ -105,9 +105,9 @@ func processes(reports []v1alpha1.FeatureReport) map[string]int {
 	return counts
 }
 
-// TestACrashedProcessIsRecognised by the Lease that it does not renew, or by its
+// TestCrashedProcessDetected by the Lease that it does not renew, or by its
 // Node; one that ends in order takes its report away.
-func TestACrashedProcessIsRecognised(t *testing.T) {
+func TestCrashedProcessDetected(t *testing.T) {
 	t.Parallel()
 	c := framework.Start(t, localcluster.Config{
 		Nodes: 1, RealNodes: true, NodeIP: framework.NodeIP(), Replicas: 2,

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(framework.Isolate(m))
 }
 
-func TestNothingEscapesTheLayer(t *testing.T) {
+func TestLayerSeesAllQueries(t *testing.T) {
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

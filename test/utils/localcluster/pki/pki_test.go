@@ -48,7 +48,7 @@ func load(t *testing.T, dir, name string) *x509.Certificate {
 	return certs[0]
 }
 
-func TestCertificatesSayWhoTheyAreFor(t *testing.T) {
+func TestCertificatesNameTheirSubjects(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, dir)
 	if err := a.Server("server", []string{"kubernetes"}, net.IPv4(10, 96, 0, 1)); err != nil {
@@ -79,7 +79,7 @@ func TestCertificatesSayWhoTheyAreFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsThereIsKept(t *testing.T) {
+func TestExistingFilesKept(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, dir)
 	file := filepath.Join(dir, "kubeconfig", "admin")

@@ -53,7 +53,7 @@ func until(t *testing.T, condition func() bool) {
 	}
 }
 
-func TestAProcessEndsWhenAsked(t *testing.T) {
+func TestProcessTerminatesOnSignal(t *testing.T) {
 	p := script(t, "exec sleep 1000")
 	if !p.Alive() {
 		t.Fatal("not alive after the start")
@@ -69,7 +69,7 @@ func TestAProcessEndsWhenAsked(t *testing.T) {
 	}
 }
 
-func TestAProcessThatDoesNotListenIsKilled(t *testing.T) {
+func TestProcessIgnoringSignalKilled(t *testing.T) {
 	p := script(t, "trap '' TERM; echo deaf; while :; do sleep 0.1; done")
 	until(t, func() bool { return p.Tail(1) == "deaf" })
 	if killed, err := p.Stop(t.Context(), 300*time.Millisecond); err != nil || !killed {
@@ -154,7 +154,7 @@ func TestTheTailOfALog(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedIsNamed(t *testing.T) {
+func TestStartErrorNamesProcess(t *testing.T) {
 	_, err := NewStarter(true).Start(Spec{Name: "kube-nothing", Path: "/does/not/exist", LogFile: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.Contains(err.Error(), "kube-nothing") {
 		t.Errorf("got %v", err)

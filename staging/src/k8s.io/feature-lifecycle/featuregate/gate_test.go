@@ -46,7 +46,7 @@ func taken(g *Gate) bool {
 	}
 }
 
-func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
+func TestEnabledForwardsOnlyFirstQuery(t *testing.T) {
 	g := Wrap(upstream(t))
 	g.AddMetrics()
 	for _, o := range g.Observations() {
@@ -70,10 +70,10 @@ func TestOnlyWhatIsAskedIsAsked(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooNewIsObserved: a binary that emulates an older version finds newer
-// features off. Whether they were queried or not, they have to be turned off where
+// TestGatesAboveEmulatedVersionObserved: a binary that emulates an older version finds newer
+// features off. Whether anybody asked or not, they have to be turned off where
 // they are on.
-func TestWhatIsTooNewIsObserved(t *testing.T) {
+func TestGatesAboveEmulatedVersionObserved(t *testing.T) {
 	g := Wrap(upstream(t))
 	for _, queried := range []bool{false, true} {
 		if diff := cmp.Diff(Observation{Name: "New", Queried: queried, Stage: v1alpha1.StagePreAlpha}, observation(t, g, "New")); diff != "" {
@@ -88,8 +88,8 @@ type otherGate struct {
 	featuregate.MutableVersionedFeatureGate
 }
 
-// TestWrapCountsEarlierQueries: packages query while they are initialized.
-func TestWrapCountsEarlierQueries(t *testing.T) {
+// TestQueriesBeforeWrapForwarded: packages ask while they are initialized.
+func TestQueriesBeforeWrapForwarded(t *testing.T) {
 	inner := upstream(t)
 	inner.Enabled("Beta")
 	g := Wrap(inner)
@@ -107,7 +107,7 @@ func TestWrapCountsEarlierQueries(t *testing.T) {
 	}
 }
 
-func TestObservationsSayWhatTheGateIs(t *testing.T) {
+func TestObservationsDescribeGate(t *testing.T) {
 	g := Wrap(upstream(t))
 	if err := g.Set("Alpha=true"); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestObservationsSayWhatTheGateIs(t *testing.T) {
 	}
 }
 
-func TestAskedSurvivesMutationAndValuesAreNew(t *testing.T) {
+func TestMutationKeepsQueriedAndChangesValues(t *testing.T) {
 	g := Wrap(upstream(t))
 	g.Enabled("Alpha")
 	taken(g)

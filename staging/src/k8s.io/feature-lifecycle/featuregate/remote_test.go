@@ -50,7 +50,7 @@ func summary(outcomes []Outcome) []string {
 	return lines
 }
 
-func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
+func TestApplyReportsOutcomeOfEachValue(t *testing.T) {
 	type values = map[string]bool
 	for name, tc := range map[string]struct {
 		// set is --feature-gates; queried is queried before; before is there when
@@ -136,9 +136,9 @@ func TestWhatBecomesOfValuesFromOutside(t *testing.T) {
 	}
 }
 
-// TestEverythingAgreesOnAValueFromOutside: Enabled, the copy, the string, the
-// observation and the metric; nothing was set on the process itself.
-func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
+// TestAllProcessesAgreeOnRemoteValue: Enabled, the copy, the string, the
+// observation and the metric; the process itself was told nothing.
+func TestAllProcessesAgreeOnRemoteValue(t *testing.T) {
 	feature.ResetFeatureInfoMetric()
 	g := Wrap(upstream(t))
 	g.SetRemote(remotes(map[string]bool{"Alpha*": true, "Deprecated": true}))
@@ -169,9 +169,9 @@ func TestEverythingAgreesOnAValueFromOutside(t *testing.T) {
 	}
 }
 
-// TestObservationsSayWhatIsOverridden: only what came from outside and changed
+// TestObservationsMarkOverridden: only what came from outside and changed
 // something is.
-func TestObservationsSayWhatIsOverridden(t *testing.T) {
+func TestObservationsMarkOverridden(t *testing.T) {
 	gate := Wrap(upstream(t))
 	overridden := func() []string {
 		var names []string
@@ -198,9 +198,9 @@ func TestObservationsSayWhatIsOverridden(t *testing.T) {
 	}
 }
 
-// TestWhatTheProcessIsToldLaterWins, and what depends on the other value goes with
+// TestLaterFlagOverridesRemoteValue, and what depends on the other value goes with
 // it.
-func TestWhatTheProcessIsToldLaterWins(t *testing.T) {
+func TestLaterFlagOverridesRemoteValue(t *testing.T) {
 	g := Wrap(upstream(t))
 	if err := g.Set("AllBeta=false"); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSubscribersAreToldOfEachChangeInOrder(t *testing.T) {
+func TestSubscribersNotifiedOfEachChangeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := Wrap(upstream(t))
 		var notified []bool

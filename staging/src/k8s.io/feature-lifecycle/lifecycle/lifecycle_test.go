@@ -94,8 +94,8 @@ func TestRulesAreThoseOfAllLists(t *testing.T) {
 	}
 }
 
-// TestRulesAreSaidOnce: of tasks that look after one thing, and by the namespace.
-func TestRulesAreSaidOnce(t *testing.T) {
+// TestRulesHaveNoDuplicates: of tasks that look after one thing, and by the namespace.
+func TestRulesHaveNoDuplicates(t *testing.T) {
 	resource := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	manifest := func(namespace string) []byte {
 		return []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + namespace + "}}")

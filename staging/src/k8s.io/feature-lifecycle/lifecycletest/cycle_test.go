@@ -69,7 +69,7 @@ func patched(object, patch string) func(context.Context, *lifecycletest.Kit) err
 	}
 }
 
-func TestCycleTellsProblems(t *testing.T) {
+func TestCycleReportsProblems(t *testing.T) {
 	color := lifecycle.ClearField(widgets, "spec.color")
 	deleted := func(ctx context.Context, kit *lifecycletest.Kit) error {
 		return kit.Dynamic.Resource(widgets).Namespace("default").Delete(ctx, "round", metav1.DeleteOptions{})
@@ -258,9 +258,9 @@ func applies(kit *lifecycletest.Kit) {
 	})
 }
 
-// TestCycleOfWhatIsInstalled: a feature that installs something when it is turned on needs
+// TestCycleOfInstalledFixture: a feature that installs something when it is turned on needs
 // no fixture, and one that does when it is turned off has that looked at in the end.
-func TestCycleOfWhatIsInstalled(t *testing.T) {
+func TestCycleOfInstalledFixture(t *testing.T) {
 	install, remove := lifecycle.Apply("made", []byte(installed)), lifecycle.Remove("made", []byte(installed))
 	for sentence, test := range map[string]struct {
 		on, off lifecycle.Tasks
@@ -317,8 +317,8 @@ func TestCycleOfWhatIsInstalled(t *testing.T) {
 	}
 }
 
-// TestCycleOfWhatIsOnAlready: what turning it on installs is there then, with a fixture, too.
-func TestCycleOfWhatIsOnAlready(t *testing.T) {
+// TestCycleOfEnabledFeature: what turning it on installs is there then, with a fixture, too.
+func TestCycleOfEnabledFeature(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	install := lifecycle.Apply("made", []byte(installed))
@@ -438,9 +438,9 @@ func TestCycleThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestUnuseLeavesWhatOthersMade: an object of the same name was there before, or
+// TestUnuseKeepsObjectsOfOthers: an object of the same name was there before, or
 // came later.
-func TestUnuseLeavesWhatOthersMade(t *testing.T) {
+func TestUnuseKeepsObjectsOfOthers(t *testing.T) {
 	c := cycleCase(t)
 	kit, _ := fakes(c.Feature)
 	others := kit.Dynamic.Resource(widgets).Namespace("default")
@@ -463,8 +463,8 @@ func TestUnuseLeavesWhatOthersMade(t *testing.T) {
 	}
 }
 
-// TestUnuseNamesWhatStays: another owner's finalizer keeps an object.
-func TestUnuseNamesWhatStays(t *testing.T) {
+// TestUnuseNamesRemainingObjects: another owner's finalizer keeps an object.
+func TestUnuseNamesRemainingObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cycleCase(t)
 		kit, _ := fakes(c.Feature)

@@ -83,7 +83,7 @@ func used(t *testing.T, objects ...Object) (*Case, *View) {
 	return c, NewView(objects, nil, nil)
 }
 
-func TestUsedTellsWhatTheFixtureLacks(t *testing.T) {
+func TestUsedReportsMissingFixtures(t *testing.T) {
 	whole := widget(t, "metadata: {name: a, uid: \"1\"}\nspec: {field: x, things: [{name: y}]}")
 	half := widget(t, "metadata: {name: a, uid: \"1\"}\nspec: {field: x}")
 	made := widget(t, "metadata: {name: b, uid: \"2\", ownerReferences: [{uid: \"1\"}]}\nspec: {things: [{name: y}]}")
@@ -146,8 +146,8 @@ func TestViewsAreReadOnly(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestAViewTellsWhatApplyingWouldDo, and of what the server fills in nothing.
-func TestAViewTellsWhatApplyingWouldDo(t *testing.T) {
+// TestViewPredictsApply, without the defaults that the server sets.
+func TestViewPredictsApply(t *testing.T) {
 	stored := widget(t, `metadata: {name: a, uid: "1", labels: {of: others}}
 spec: {size: 3, ratio: 1, default: true, args: [x, y], ports: [{name: injected}, {name: web, port: 80, protocol: TCP}]}
 status: {ready: true}`)

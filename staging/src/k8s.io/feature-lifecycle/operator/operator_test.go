@@ -96,8 +96,8 @@ func emulate(t *testing.T, gate *featuregate.Gate, emulated string) {
 	}
 }
 
-// TestWhatIsWrongIsNamed: before anything runs, all of it at once.
-func TestWhatIsWrongIsNamed(t *testing.T) {
+// TestConfigErrorsNameField: before anything runs, all of it at once.
+func TestConfigErrorsNameField(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Config)
 		want   []string
@@ -370,8 +370,8 @@ func TestAPlanNeedsARequest(t *testing.T) {
 	})
 }
 
-// TestWhatAReplicaMakesBelongsToItsServiceAccount, once the server says which that is.
-func TestWhatAReplicaMakesBelongsToItsServiceAccount(t *testing.T) {
+// TestObjectsOwnedByServiceAccountOfReplica, once the server says which that is.
+func TestObjectsOwnedByServiceAccountOfReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		s.is("system:serviceaccount:widgets:operator", "1234", apierrors.NewServiceUnavailable("starting"), apierrors.NewTooManyRequests("later", 1))
@@ -425,9 +425,9 @@ func TestOnlyServiceAccountsOfTheNamespaceOwn(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotSayWhoOneIs is asked again, no report is written meanwhile, and
+// TestServerWithoutSelfSubjectReview: the request is retried, no report is written meanwhile, and
 // a replica that is told to end does so.
-func TestAServerThatDoesNotSayWhoOneIs(t *testing.T) {
+func TestServerWithoutSelfSubjectReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		asked := 0

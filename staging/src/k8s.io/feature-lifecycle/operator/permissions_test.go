@@ -170,9 +170,9 @@ func TestMissingPermissionsAreExplainedOnce(t *testing.T) {
 	}
 }
 
-// TestTheFlowWaitsForWhatItReads: with the permissions to report alone its informers would
+// TestFlowWaitsForPermissions: with the permissions to report alone its informers would
 // be refused again and again.
-func TestTheFlowWaitsForWhatItReads(t *testing.T) {
+func TestFlowWaitsForPermissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		config := valid(t)
@@ -204,8 +204,8 @@ func TestTheFlowWaitsForWhatItReads(t *testing.T) {
 	})
 }
 
-// TestNothingIsSaidOfPermissionsThatAreNotNeeded, or not known.
-func TestNothingIsSaidOfPermissionsThatAreNotNeeded(t *testing.T) {
+// TestUnneededPermissionsNotReported covers denied and unknown ones.
+func TestUnneededPermissionsNotReported(t *testing.T) {
 	for name, prepare := range map[string]func(s *server, a *authorizer){
 		"the server lacks the API": func(s *server, _ *authorizer) { s.features.Resources = nil },
 		"it does not say": func(_ *server, a *authorizer) {
@@ -254,8 +254,8 @@ func TestAPermissionThatIsWithdrawnIsMissed(t *testing.T) {
 	})
 }
 
-// TestWhatRulesPermit: as RBAC reads them.
-func TestWhatRulesPermit(t *testing.T) {
+// TestRulesPermitVerbs: as RBAC reads them.
+func TestRulesPermitVerbs(t *testing.T) {
 	rule := func(verbs, groups, resources string, names ...string) []authorizationv1.ResourceRule {
 		return []authorizationv1.ResourceRule{{Verbs: strings.Split(verbs, ","), APIGroups: strings.Split(groups, ","), Resources: strings.Split(resources, ","), ResourceNames: names}}
 	}

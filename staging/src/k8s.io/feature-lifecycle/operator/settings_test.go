@@ -31,8 +31,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestWhatSettingsLeaveOut has its default, field by field.
-func TestWhatSettingsLeaveOut(t *testing.T) {
+// TestUnsetSettingsGetDefaults checks each field.
+func TestUnsetSettingsGetDefaults(t *testing.T) {
 	for sentence, test := range map[string]struct {
 		settings Settings
 		change   func(*transition.Settings)

@@ -92,8 +92,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswer: who asks does not wait longer than it says.
-func TestAServerThatDoesNotAnswer(t *testing.T) {
+// TestServerWithoutResponse: who asks does not wait longer than it says.
+func TestServerWithoutResponse(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("get", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(v1alpha1.Resource("features"), "Widgets", errors.New("no"))

@@ -80,10 +80,10 @@ var byHand = map[string][]rbacv1.PolicyRule{
 	},
 }
 
-// TestRolesAreWhatIsNeeded: the library says what its part needs, in the operator's own
+// TestRolesMatchNeededPermissions: the library says what its part needs, in the operator's own
 // namespace and for the tasks, and byHand the rest; all roles belong to the service account
 // that runs it.
-func TestRolesAreWhatIsNeeded(t *testing.T) {
+func TestRolesMatchNeededPermissions(t *testing.T) {
 	roles := documents[rbacv1.Role](t, "rbac.yaml", "Role")
 	everywhere := documents[rbacv1.ClusterRole](t, "rbac.yaml", "ClusterRole")
 	if diff := cmp.Diff([]string{"Role widget-operator", "Role widget-operator-features", "Role widget-operator-leader", "Role widget-operator-tasks"}, slices.Sorted(maps.Keys(roles))); diff != "" {
@@ -140,8 +140,8 @@ func TestRolesAreWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTheDefinitionHasWhatIsCleared: a field that it lacked would be cleared nowhere.
-func TestTheDefinitionHasWhatIsCleared(t *testing.T) {
+// TestDefinitionHasClearedFields: a field that it lacked would be cleared nowhere.
+func TestDefinitionHasClearedFields(t *testing.T) {
 	definition := unstructured.Unstructured{Object: documents[map[string]any](t, "crd.yaml", "CustomResourceDefinition")["CustomResourceDefinition widgets.widgets.example.com"]}
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")

@@ -182,9 +182,9 @@ func TestPartsFitTogether(t *testing.T) {
 	}
 }
 
-// TestOnlyTheOwnNamespaceIsLookedAt: the role in rbac.yaml permits no more, and a watch
+// TestOtherNamespacesNotRead: the role in rbac.yaml permits no more, and a watch
 // of all namespaces would keep the reconciler waiting for ever.
-func TestOnlyTheOwnNamespaceIsLookedAt(t *testing.T) {
+func TestOtherNamespacesNotRead(t *testing.T) {
 	// It says that there are ConfigMaps, which have namespaces, and no more is asked.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any

@@ -186,9 +186,9 @@ func TestValuesChangeWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestWhatIsRightIsNotWritten: nothing is sent when nothing has changed, and a change by
+// TestReconcileSkipsWriteIfUpToDate: nothing is sent when nothing has changed, and a change by
 // hand is reverted.
-func TestWhatIsRightIsNotWritten(t *testing.T) {
+func TestReconcileSkipsWriteIfUpToDate(t *testing.T) {
 	w := newWorld(t, gateOf(t), interceptor.Funcs{}, lamp())
 	if err := w.reconcile(t); err != nil {
 		t.Fatal(err)
@@ -261,9 +261,9 @@ func TestWidgetsThatGo(t *testing.T) {
 	}
 }
 
-// TestWhenTheConfigMapCannotBeWritten: the error is returned, so that it is tried again;
+// TestReconcileFailsIfConfigMapCannotBeWritten: the error is returned, so that it is tried again;
 // the condition says it unless the cache was behind.
-func TestWhenTheConfigMapCannotBeWritten(t *testing.T) {
+func TestReconcileFailsIfConfigMapCannotBeWritten(t *testing.T) {
 	resource := corev1.Resource("configmaps")
 	for sentence, test := range map[string]struct {
 		err  error

@@ -92,7 +92,7 @@ func (s *server) spec(t *testing.T, name string) any {
 // ignored is an attempt whose progress is not read.
 var ignored = Attempt{Report: func(Progress) {}}
 
-func TestClearFieldWritesOnlyWhatHasTheField(t *testing.T) {
+func TestClearFieldWritesOnlyObjectsWithField(t *testing.T) {
 	s := serve(widget("a", "x"), widget("b", ""), widget("c", "y"))
 	var mu sync.Mutex
 	var last Progress

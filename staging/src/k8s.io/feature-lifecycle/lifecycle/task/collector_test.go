@@ -111,9 +111,9 @@ func (o *ownership) left(t *testing.T) []string {
 	return names
 }
 
-// TestClearCollectionCollectsWhatGoesWithIt checks dependents that no garbage collector
+// TestClearCollectionCollectsDependents checks dependents that no garbage collector
 // handles once no version is served.
-func TestClearCollectionCollectsWhatGoesWithIt(t *testing.T) {
+func TestClearCollectionCollectsDependents(t *testing.T) {
 	o := newOwnership([]StoredObject{
 		{Namespace: "ns", Name: "a"}, {Namespace: "ns", Name: "b"}, {Name: "everywhere"}, {Namespace: "elsewhere", Name: "c"},
 		{Namespace: "ns", Name: "left-behind", Finalizers: []string{metav1.FinalizerOrphanDependents}},

@@ -50,9 +50,9 @@ func answering(t *testing.T, s *server) *metadatafake.FakeMetadataClient {
 	return client
 }
 
-// TestClearFieldAsksForMetadata checks that answers have metadata only, since nothing
+// TestClearFieldListsMetadata checks that answers have metadata only, since nothing
 // else is read.
-func TestClearFieldAsksForMetadata(t *testing.T) {
+func TestClearFieldListsMetadata(t *testing.T) {
 	for field, want := range map[string]string{"spec.field": "", "status.field": "status"} {
 		withStatus := widget("a", "x")
 		withStatus.Object["status"] = map[string]any{"field": "x"}

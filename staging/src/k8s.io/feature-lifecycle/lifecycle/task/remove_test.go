@@ -137,7 +137,7 @@ func TestRemoveRereadsFinalizers(t *testing.T) {
 	}
 }
 
-func TestRemoveWhatIsNotServedOrRefused(t *testing.T) {
+func TestRemoveUnservedOrRefusedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := finalizing(t, "", held("a"))
 		removing := Remove("widgets", []byte(twoWidgets))
@@ -209,7 +209,7 @@ func TestRemoveWithoutObjectsInvalid(t *testing.T) {
 	}
 }
 
-func TestClearUnreadableLeavesWhatDecodes(t *testing.T) {
+func TestClearUnreadableKeepsDecodableObjects(t *testing.T) {
 	clearing := ClearUnreadable(widgets.GroupResource())
 	s := store(StoredObject{Namespace: "ns", Name: "bad", Unreadable: errors.New("no kind")}, StoredObject{Namespace: "ns", Name: "good"},
 		StoredObject{Namespace: "ns", Name: "worse", Unreadable: errors.New("no kind")})
@@ -241,9 +241,9 @@ func TestClearUnreadableLeavesWhatDecodes(t *testing.T) {
 	}
 }
 
-// TestRemoveCountsWhatGoesWithADefinition, since deleting one deletes all objects of
+// TestRemoveCountsObjectsOfDefinition, since deleting one deletes all objects of
 // its kind. Nothing is counted any more once it is being deleted.
-func TestRemoveCountsWhatGoesWithADefinition(t *testing.T) {
+func TestRemoveCountsObjectsOfDefinition(t *testing.T) {
 	const manifest = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -129,9 +129,9 @@ func TestIndexReturnsChangedFeatures(t *testing.T) {
 	}
 }
 
-// TestIndexRemembersSinceWhen checks that the time of a value that was not queried is
+// TestIndexKeepsTimeOfUnqueriedValue checks that the time of a value that was not queried is
 // kept as long as that matters.
-func TestIndexRemembersSinceWhen(t *testing.T) {
+func TestIndexKeepsTimeOfUnqueriedValue(t *testing.T) {
 	a, b := v1alpha1.ReportedFeature{Name: "A", Explicit: true}, v1alpha1.ReportedFeature{Name: "B", Explicit: true}
 	x := newIndex(indexConfig{settled: 2 * time.Minute})
 	check := func(what string, wantA, wantB time.Time) {
