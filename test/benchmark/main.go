@@ -16,9 +16,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package main runs the benchmarks of test/benchmark. Each creates a real load on real
-// processes, prints tables and writes docs/benchmarks/NAME.json, of which
-// test/benchmark/draw makes pictures, BENCHMARKS.md and tables of docs/contributors/scale.md.
 package main
 
 import (

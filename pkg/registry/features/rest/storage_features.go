@@ -14,8 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package rest installs the features.k8s.io API group and the RBAC that its
-// users need.
 package rest
 
 import (

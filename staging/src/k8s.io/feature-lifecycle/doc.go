@@ -25,11 +25,11 @@ limitations under the License.
 //
 //	apis/features/v1alpha1    api       the API: Feature and FeatureReport
 //	client                    api       generated clients, informers, listers
-//	featuregate               operator  the layer that notices what is queried
+//	featuregate               operator  the layer that records which features are queried
 //	agent                     operator  a process's side: its report, and the values that are set centrally
 //	operator                  operator  all of it for an operator with features of its own, in three calls
 //	rollout                   part      which value a canary gives to an instance; pure
-//	lifecycle                 operator  what authors write: one literal for each feature
+//	lifecycle                 operator  what authors declare: one literal for each feature
 //	lifecycle/control         operator  which features a server decides for others, and who permits it
 //	lifecycle/task            operator  what transitions do; finds and removes leftovers
 //	lifecycle/controller      operator  watches, lets transition decide, commits
@@ -43,7 +43,7 @@ limitations under the License.
 //	watchtools                part      watches until a condition holds; errors of watches of an API that is not served
 //	internal/backoff          internal  pauses of clients, and the errors that decide on them
 //	internal/stagger          internal  when processes that got a value at the same moment report it
-//	examples/everywhere       example   asks whether a feature is on everywhere, for operators to copy
+//	examples/everywhere       example   checks whether a feature is on everywhere, for operators to copy
 //
 // All of it is alpha and may change between minor versions of Kubernetes. What to
 // expect of a package is its tier:

@@ -14,21 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package featuregate is a layer over any feature gate of
-// k8s.io/component-base/featuregate that notices which features are queried.
-// Binaries wrap their gate before their command is built; package agent reports
-// to the cluster what the layer noticed. Parsing, defaults, emulation, dependencies
-// and locking stay the wrapped gate's; the layer needs nothing at construction,
-// and a binary that never starts a reporter behaves exactly as without it.
-//
-// Enabled neither locks nor allocates: resolved values sit in an immutable
-// snapshot that every mutation replaces before it returns.
-//
-// Values may also come from outside of the process (SetRemote; package agent
-// takes them from the API). Precedence: what was set explicitly on this process
-// > such a value > the default, to which AllAlpha and AllBeta belong (KEP-3920,
-// "Values set centrally, values that change"). They never get into the wrapped
-// gate, which keeps what was set on the process itself.
 package featuregate
 
 import (

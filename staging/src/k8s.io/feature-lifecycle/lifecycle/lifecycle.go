@@ -14,17 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package lifecycle is what a feature's author writes: one literal of Feature
-// for each gate that leaves something behind or that may be set centrally.
-//
-//	lifecycle.Feature{
-//		Name:      "MaxUnavailableStatefulSet",
-//		OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
-//	}
-//
-// Kubernetes' own literals are in pkg/featurelifecycle/catalog of the fork; operators pass theirs
-// to the controller in lifecycle/controller. A feature that declares nothing
-// gets reporting and waiting for uses all the same. Nothing in this package runs.
 package lifecycle
 
 import (

@@ -14,20 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package lifecycletest takes features through on, used, off and pristine on a
-// running cluster: the proof that what a feature declares is complete. The
-// fork's test/e2e_features/gates does that for the gates of Kubernetes; an operator's
-// suite does it for its own features with Kit.Cycle, as the example shows.
-//
-// Suites that need something else between the steps take them one by one: Parse a
-// fixture, Kit.Use it with the gate on, ask Case.Used what the fixture lacks, turn
-// the gate off, Kit.WaitUntilOff, which releases what holds the feature, and ask
-// Case.Left what is left.
-//
-// Views show objects as they are in one moment, from the API (Kit.View) or from
-// where they are stored (NewView). Problems are sentences for the author of the
-// feature. A Cluster runs the fork's binaries for a suite; nothing else here
-// starts or stops a process, and KitFor takes any other cluster.
 package lifecycletest
 
 import (

@@ -14,20 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package operator puts the parts of this library together for an operator with
-// features of its own: a replica takes the values that are set centrally, reports what
-// it asks for and finds, and runs the server flow of its features in its own namespace
-// (KEP-3920, story 7). What it does not do, an agent on every node say, the
-// packages below do: agent, lifecycle/controller.
-//
-//	replica, err := operator.New(operator.Config{...})  // what is wrong with it, before anything runs
-//	replica.Load(ctx)                                   // values are final now, and code may ask the gate
-//	go replica.Start(ctx)                               // or add it to a Manager of controller-runtime
-//	...                                                 // the operator's own work, until it ends
-//	replica.Close(ctx)                                  // nothing of it uses a feature any more
-//
-// On a cluster without the API features.k8s.io the gate has the values of the command
-// line, nothing is reported and no flow runs. That is no error.
 package operator
 
 import (

@@ -14,8 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package phrase has what the messages of the server flow and of its tasks have in
-// common.
 package phrase
 
 import (
