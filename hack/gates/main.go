@@ -51,12 +51,12 @@ const head = `# What each gate leaves behind, and what becomes of it
 
 All alpha and beta gates of Kubernetes 1.36 that are not locked. A gate that is turned off is ` + "`Off`" + ` once no process has it on any
 more and the steps below are done, in this order. A step that waits changes nothing: it names the objects, and users have to decide
-about them. Gates without steps are ` + "`Off`" + ` once no process has them on. [tasks.md](tasks.md) says what each kind of step does.
+about them. Gates without steps are ` + "`Off`" + ` once no process has them on. [tasks.md](tasks.md) describes each kind of step.
 
 Rules that were added to bootstrap roles, and ServiceAccounts of controllers that only run with a gate, stay, as upstream leaves them.
 Users with permissions by them keep those, also on APIs that are served whether the gate is on or off: the role of
-` + "`storage-version-migrator-controller`" + ` permits to list, create and patch everything. Who may create tokens of ServiceAccounts in
-kube-system has the rights of every controller anyway. While the gate is off, you may remove such rules, roles and ServiceAccounts by
+` + "`storage-version-migrator-controller`" + ` permits to list, create and patch everything. Users with permission to create
+tokens of ServiceAccounts in kube-system have the rights of every controller anyway. While the gate is off, you may remove such rules, roles and ServiceAccounts by
 hand; they are not added again before it is on.
 
 `

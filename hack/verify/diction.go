@@ -33,10 +33,12 @@ var (
 	dictionWords = regexp.MustCompile(`(?i)\b(nobody|somebody|anew|goes on|looks again)\b`) // diction:ok
 	// dictionStart matches the start of a sentence that has no subject.
 	dictionStart = regexp.MustCompile(`(?:^|[.!?] )(Who|Of) `)
+	// proseMark matches the signs before the text of a list's item or a quotation.
+	proseMark = regexp.MustCompile(`^(?:[*+>-]|[0-9]+[.)]) +`)
 )
 
 // diction finds words of dictionWords in Markdown, and in comments and strings of Go, and
-// sentences of comments that begin with one of dictionStart.
+// sentences of Markdown's prose and of comments that begin with one of dictionStart.
 func diction(f file) []string {
 	if f.generated() {
 		return nil
@@ -48,16 +50,20 @@ func diction(f file) []string {
 			findings = append(findings, fmt.Sprintf("%s:%d: "+format, f.path, line, match[1]))
 		}
 	}
-	const word = "%q has a better word in the language of the field"
+	const (
+		word  = "%q has a better word in the language of the field"
+		start = "a sentence begins with %q; give it a subject"
+	)
 	switch {
 	case strings.HasSuffix(f.path, ".md"):
 		for i, line := range lines {
 			find(i+1, line, word, dictionWords)
 		}
+		eachProseLine(lines, func(line int, text string) { find(line, text, start, dictionStart) })
 	case f.isGo():
 		eachText(f, func(line int, text string) { find(line, text, word, dictionWords) })
 		eachCommentLine(f, func(line int, text string) {
-			find(line, text, "a sentence begins with %q; give it a subject", dictionStart)
+			find(line, text, start, dictionStart)
 		})
 	}
 	return findings
@@ -108,6 +114,38 @@ func eachCommentLine(f file, visit func(line int, text string)) {
 				ended = text == "" || strings.ContainsAny(text[len(text)-1:], ".!?:")
 			}
 		}
+	}
+}
+
+// eachProseLine calls visit for each line of the prose of a Markdown page, without the
+// signs of lists. A line that continues a sentence begins with a space. Headings, tables
+// and blocks of code are not prose.
+func eachProseLine(lines []string, visit func(line int, text string)) {
+	ended, fence := true, ""
+	for i, line := range lines {
+		text := strings.TrimSpace(line)
+		switch {
+		case fence != "":
+			if strings.HasPrefix(text, fence) {
+				fence = ""
+			}
+			ended = true
+			continue
+		case strings.HasPrefix(text, "```"), strings.HasPrefix(text, "~~~"):
+			fence = text[:3]
+			continue
+		case text == "", strings.HasPrefix(text, "#"), strings.HasPrefix(text, "|"):
+			ended = true
+			continue
+		}
+		if mark := proseMark.FindString(text); mark != "" {
+			text, ended = text[len(mark):], true
+		}
+		if !ended {
+			text = " " + text
+		}
+		visit(i+1, text)
+		ended = strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") || strings.HasSuffix(text, ":")
 	}
 }
 

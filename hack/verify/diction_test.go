@@ -46,6 +46,13 @@ func TestDiction(t *testing.T) {
 		"function of that name":             {"pkg/a.go", "package p\n\n// Of returns one.\nfunc (t T) Of() int { return 1 }\n", nil},
 		"field of that name":                {"pkg/a.go", "package p\n\ntype t struct {\n\t// Who has the users.\n\tWho []string\n}\n", nil},
 		"sentence in a string is not prose": {"pkg/a.go", "package p\n\nvar x = \"Who asks\"\n", nil}, // diction:ok
+		"Markdown sentence":                 {"a.md", "It waits. Who asks waits.\n", []string{`a.md:1: a sentence begins with "Who"; give it a subject`}},
+		"Markdown sentence at a line":       {"a.md", "# A\n\nIt waits.\nOf these one is left.\n", []string{`a.md:4: a sentence begins with "Of"; give it a subject`}},
+		"Markdown list":                     {"a.md", "All wait\n* Who asks waits.\n2. Of these one\n", []string{`a.md:2: a sentence begins with "Who"; give it a subject`, `a.md:3: a sentence begins with "Of"; give it a subject`}},
+		"Markdown after code":               {"a.md", "It prints\n```\nx\n```\nWho asks waits.\n", []string{`a.md:5: a sentence begins with "Who"; give it a subject`}},
+		"Markdown sentence that continues":  {"a.md", "It waits for the World Health Organization\nWho sent it.\n", nil},
+		"Markdown heading, table and code":  {"a.md", "# Who may do it\n\n| Who asks | waits |\n\n```\nWho asks waits.\n```\n~~~\nOf these\n~~~\n", nil},
+		"Markdown sentence with the marker": {"a.md", "Who asks waits. <!-- diction:ok -->\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, diction(file{tc.path, []byte(tc.text)})); diff != "" {

@@ -61,7 +61,7 @@ var apiMachinery = []Entry{
 	// resource there is.
 	{Feature: named(genericfeatures.CBORServingAndStorage), Retained: []Remainder{{
 		Field:     task.Field{Resource: crds.GroupResource()},
-		Why:       "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate says, and the next write of each object stores JSON",
+		Why:       "custom resources that were written meanwhile are stored as CBOR; every server since 1.32 decodes it whatever the gate's value, and the next write of each object stores JSON",
 		MediaType: runtime.ContentTypeCBOR,
 	}}},
 	{Feature: lifecycle.Feature{

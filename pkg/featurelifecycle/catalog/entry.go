@@ -136,7 +136,7 @@ func (e Entry) validate() error {
 	stores := e.Stores()
 	switch {
 	case e.Stateless == "" && len(stores) == 0 && len(e.OnEnable)+len(e.OnDisable) == 0:
-		problem("declares no tasks and no Retained; say in Stateless why it leaves nothing in etcd")
+		problem("declares no tasks and no Retained; explain in Stateless why it leaves nothing in etcd")
 	case e.Stateless != "" && (len(stores) > 0 || len(e.OnEnable)+len(e.OnDisable) > 0):
 		problem("is declared stateless (%q) and stores %v or has tasks", e.Stateless, stores)
 	}
@@ -146,7 +146,7 @@ func (e Entry) validate() error {
 		}
 	}
 	if hasFields := slices.ContainsFunc(stores, func(f task.Field) bool { return f.Path != "" }); hasFields && e.OtherCopies == "" {
-		problem("has fields; say in OtherCopies what becomes of copies elsewhere")
+		problem("has fields; describe in OtherCopies what happens to copies elsewhere")
 	}
 	if e.Config != "" && e.Control != "" && e.Control != lifecycle.Local {
 		problem("has configuration of its own (%s) and is %s; it has to stay Local", e.Config, e.Control)

@@ -78,7 +78,7 @@ var nodeLocal = []Entry{
 	{Feature: named("TopologyManagerPolicyBetaOptions"), Stateless: "no option is beta at 1.36, so the gate guards nothing",
 		Config: "topologyManagerPolicyOptions of level beta, of which there are none at 1.36: kubelet does not start with them while the gate is off."},
 	{Feature: named("WindowsCPUAndMemoryAffinity"), Stateless: onNodes,
-		Node:   "cpu_manager_state and memory_manager_state stay, unread. Containers that run keep their affinity until they end. Delete the files before the gate is turned on again: what they say about containers is old by then.",
+		Node:   "cpu_manager_state and memory_manager_state stay, unread. Containers that run keep their affinity until they end. Delete the files before the gate is turned on again: their data about containers is outdated by then.",
 		Config: "cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy on Windows: not refused while the gate is off, but without effect."},
 	{Feature: named("WindowsGracefulNodeShutdown"), Stateless: onNodes,
 		Node:   "The registry keeps kubelet's place in PreshutdownOrder, and its service the longer preshutdown timeout, until an administrator takes them out: Windows continues to wait for kubelet. graceful_node_shutdown_state is as for GracefulNodeShutdownBasedOnPodPriority.",

@@ -66,7 +66,7 @@ var podsOfNodes = []Entry{
 		Control: lifecycle.Central,
 	}, Retained: []Remainder{{
 		Field: task.Field{Resource: pods.GroupResource(), Path: "status.initContainerStatuses[*].stopSignal"},
-		Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it says how a container was to be stopped that is gone, and goes with the Pod",
+		Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it is the stop signal of a container that has ended, and goes with the Pod",
 	}}, OtherCopies: templateCopies + "; " + statusCopies},
 	{Feature: lifecycle.Feature{
 		// Without the gate kubelet leaves the variable empty, so a container
@@ -192,6 +192,6 @@ func declaredByNodes() []Remainder {
 }
 
 const (
-	podTopologyLabels    = "it says where the Pod is, which stays true, and goes with the Pod; people may have set it themselves, and Services, policies and the downward API may select by it, so removing it could change what a running Pod does"
+	podTopologyLabels    = "it is the Pod's location, which stays true, and goes with the Pod; people may have set it themselves, and Services, policies and the downward API may select by it, so removing it could change what a running Pod does"
 	noEphemeralResources = "validation refuses it, since ephemeral containers have no resources of their own: it is never stored"
 )
