@@ -25,7 +25,7 @@ import (
 	"testing"
 )
 
-// forkPage says what goes where in a fork.
+// forkPage describes what goes where in a fork.
 const forkPage = "contributors/fork.md"
 
 // TestFilesOfUpstreamThatChange looks whether the files and names that fork.md says

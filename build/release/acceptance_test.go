@@ -347,7 +347,7 @@ func TestDependenciesAreUpstreams(t *testing.T) {
 	})
 }
 
-// TestCommitOfTheRelease says when the release is of another commit than these tests
+// TestCommitOfTheRelease checks that the release is of no other commit than these tests
 // and the lock file, which is no error.
 func TestCommitOfTheRelease(t *testing.T) {
 	leftout.Long(t)
@@ -364,7 +364,7 @@ func TestCommitOfTheRelease(t *testing.T) {
 	}
 }
 
-// otherCommit says that a release is not of the checkout as it is, or nothing.
+// otherCommit returns a message that a release is not of the checkout as it is, or nothing.
 func otherCommit(release, head build.Source) string {
 	if release.String() == head.String() {
 		return ""

@@ -95,7 +95,7 @@ func TestBillOfTheRelease(t *testing.T) {
 	})
 }
 
-// checkBinary says that the bill has a binary, and the modules in it.
+// checkBinary checks that the bill has a binary, and the modules in it.
 func checkBinary(t *testing.T, bill billIndex, b targets.Binary, r tree) {
 	t.Helper()
 	name := "linux/" + r.arch + "/" + b.Name
@@ -150,7 +150,7 @@ func (b billIndex) source(t *testing.T) build.Source {
 	return build.Source{Commit: commit, Dirty: dirty, Time: created}
 }
 
-// hashes says that the bill has the file and its hash.
+// hashes checks that the bill has the file and its hash.
 func (b billIndex) hashes(t *testing.T, name, file string) {
 	t.Helper()
 	sum, err := archive.Sum(file, sha256.New())
@@ -170,7 +170,7 @@ func (b billIndex) has(t *testing.T, from, relationship, to string) {
 	}
 }
 
-// licensed says that each module and each package of Debian declares a license, and
+// licensed checks that each module and each package of Debian declares a license, and
 // that the text of each which is not in SPDX's list is there.
 func (b billIndex) licensed(t *testing.T) {
 	t.Helper()

@@ -126,7 +126,7 @@ func (r *release) base(ctx context.Context, p targets.Platform) (base, error) {
 // debName names a package in the bill.
 func debName(p rootfs.Package) string { return p.For + "/" + p.Name + "_" + p.Version }
 
-// spec says what the image of b consists of.
+// spec returns what the image of b consists of.
 func (r *release) spec(b targets.Binary, p targets.Platform, base base) image.Spec {
 	s := image.Spec{
 		Name: b.Name, Arch: p.Arch, User: rootfs.Root, Entrypoint: []string{image.Runner},

@@ -39,7 +39,7 @@ import (
 	"k8s.io/kubernetes-features/build/release/targets"
 )
 
-// checkConfig says what the image of a binary has to say of itself; where it is
+// checkConfig checks the labels and settings that the image of a binary has; where it is
 // may be anything.
 func checkConfig(t *testing.T, file string, b targets.Binary, arch string, v targets.Version, revision string, created time.Time) {
 	t.Helper()

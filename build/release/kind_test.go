@@ -66,7 +66,7 @@ func buildNodeImage(t *testing.T, tar, kubeadm string) (calls, version string) {
 	return string(recorded), string(written)
 }
 
-// checkNodeImage says what kind has to have done with a release.
+// checkNodeImage checks what kind has to have done with a release.
 func checkNodeImage(t *testing.T, calls, written string, version targets.Version, images string) {
 	t.Helper()
 	if written != string(version) {

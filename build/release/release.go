@@ -130,7 +130,7 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) (err e
 	return nil
 }
 
-// step says what is done, and then how long it took.
+// step prints what is done, and then how long it took.
 func step(what string, do func() error) error {
 	fmt.Println(what)
 	begun := time.Now()

@@ -251,7 +251,7 @@ func override(was, flags localcluster.ControlOptions, changed func(flag string) 
 func newStatusCommand(config *localcluster.Config) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Say which processes of the cluster run",
+		Short: "Show which processes of the cluster run",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return withExisting(config, func(c *localcluster.Cluster) error {

@@ -115,7 +115,7 @@ func (s settings) run(ctx context.Context, stdout io.Writer) (err error) {
 	return nil
 }
 
-// found says which shards noticed a mutation, and by which test.
+// found describes which shards noticed a mutation, and by which test.
 type found struct {
 	shards, by string
 	took       time.Duration

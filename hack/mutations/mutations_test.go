@@ -105,7 +105,7 @@ func TestAnUnknownMutationIsRefused(t *testing.T) {
 	}
 }
 
-// TestTestsOfAPackage says which results show that a mutation was noticed.
+// TestTestsOfAPackage checks which results show that a mutation was noticed.
 func TestTestsOfAPackage(t *testing.T) {
 	for name, test := range map[string]struct {
 		body    string

@@ -26,7 +26,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choice says which shards are to run.
+// choice describes which shards are to run.
 type choice struct {
 	// quick is true for those that "make test" runs.
 	quick bool

@@ -28,7 +28,7 @@ import (
 // number of lines.
 const anything = "…"
 
-// Differs says how what was printed differs from what a page shows, "" if it does
+// Differs returns how what was printed differs from what a page shows, "" if it does
 // not. How many blanks there are, and blanks at the ends of lines, is of no
 // consequence: columns are as wide as their longest value.
 func Differs(want, got string) string {

@@ -35,7 +35,7 @@ type Block struct {
 	Text string
 	// Instead is what runs in the place of Text, "" for Text itself.
 	Instead string
-	// Skip is why it does not run, "" if it does.
+	// Skip is the reason why it does not run, "" if it does.
 	Skip string
 	// File is the file that the block is written to, "" for commands.
 	File string
@@ -43,7 +43,7 @@ type Block struct {
 	Output *string
 }
 
-// mark is a comment that says how the next block is to be taken.
+// mark is a comment with options of the next block.
 type mark struct {
 	line       int
 	kind, text string

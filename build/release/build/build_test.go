@@ -163,7 +163,7 @@ func TestSettingsOfGit(t *testing.T) {
 	}
 }
 
-// TestHiddenChanges: what git was told not to see is compiled all the same.
+// TestHiddenChanges: files whose changes git ignores are compiled all the same.
 func TestHiddenChanges(t *testing.T) {
 	for what, hide := range map[string]func(dir string){
 		"a file of .git/info/exclude": func(dir string) {

@@ -36,13 +36,13 @@ import (
 	"k8s.io/kubernetes-features/build/release/archive"
 )
 
-// Source is what a release is built from.
+// Source describes the checkout from which a release is built.
 type Source struct {
 	// Root is the folder of the checkout.
 	Root string
 	// Commit is the hash of HEAD, empty outside of git.
 	Commit string
-	// Dirty says that the tree differs from Commit.
+	// Dirty is true if the tree differs from Commit.
 	Dirty bool
 	// State is a hash of all files of a dirty tree.
 	State string
@@ -109,13 +109,13 @@ func ownRepository(ctx context.Context, root string) error {
 	return err
 }
 
-// differs says whether what is compiled may be another thing than Commit.
+// differs reports whether what is compiled may be another thing than Commit.
 func (s Source) differs(ctx context.Context) (bool, error) {
 	status, err := git(ctx, s.Root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
 	if err != nil || status != "" {
 		return true, err
 	}
-	// Files whose changes git was told not to see: "h" for --assume-unchanged, "S"
+	// Files whose changes git ignores by a setting: "h" for --assume-unchanged, "S"
 	// and "s" for --skip-worktree.
 	tracked, err := git(ctx, s.Root, "ls-files", "-z", "-v")
 	if err != nil {
@@ -154,7 +154,7 @@ func seconds(s string) (time.Time, error) {
 	return time.Unix(n, 0).UTC(), err
 }
 
-// Unchanged is an error when the checkout is not any more what s says: the
+// Unchanged returns an error if the checkout no longer matches s: the
 // binaries may be of either.
 func (s Source) Unchanged(ctx context.Context) error {
 	now, err := Describe(ctx, s.Root)

@@ -52,7 +52,7 @@ func Try(file string) (release func() error, err error) {
 	return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", file, err), f.Close())
 }
 
-// pause is how long Wait waits between two attempts. The system call that waits by
+// pause is the time that Wait waits between two attempts. The system call that waits by
 // itself does not end with a context.
 const pause = 100 * time.Millisecond
 

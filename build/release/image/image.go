@@ -36,13 +36,13 @@ const Runner = "/go-runner"
 
 // Layer is one layer of an image.
 type Layer struct {
-	// Comment says in the image's history what the layer is.
+	// Comment describes the layer in the image's history.
 	Comment string
 	// Entries are its files.
 	Entries []archive.Entry
 }
 
-// Spec says what an image consists of.
+// Spec describes what an image consists of.
 type Spec struct {
 	// Name is the binary's name and the image's title.
 	Name string

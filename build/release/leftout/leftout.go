@@ -37,8 +37,8 @@ func Skip(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// Part says in the log what a test leaves out of what it does, since it lacks
-// something. Where KUBE_FEATURES_REQUIRE_ALL is set the test fails.
+// Part logs the part of a test that is skipped, since something is missing. Where
+// KUBE_FEATURES_REQUIRE_ALL is set the test fails.
 func Part(t testing.TB, why string) {
 	t.Helper()
 	if required() {
@@ -59,7 +59,7 @@ func Long(t testing.TB) {
 	}
 }
 
-// Note says in the log what a test leaves out of what it does, or does in another
+// Note logs the part of a test that is skipped, or does in another
 // way, and what installing something here cannot change: programs of another
 // architecture, packages that mirrors have no more. It is no failure anywhere.
 func Note(t testing.TB, what string) {

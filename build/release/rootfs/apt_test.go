@@ -222,7 +222,7 @@ func TestFetchUsesSnapshotArchive(t *testing.T) {
 	}
 }
 
-// realApt says that the test needs apt-get itself.
+// realApt marks a test that needs apt-get itself.
 func realApt(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("apt-get"); err != nil {

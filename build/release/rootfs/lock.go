@@ -137,7 +137,7 @@ const lockHeader = `# Debian's packages below the binaries of images: the archit
 # Written by "make update-release-lock".
 `
 
-// snapshotDelay is how long snapshot.debian.org, which looks four times a day,
+// snapshotDelay is the time that snapshot.debian.org, which looks four times a day,
 // takes to have what mirrors have.
 const snapshotDelay = 6 * time.Hour
 

@@ -44,7 +44,7 @@ const CertificatesFile = "etc/ssl/certs/ca-certificates.crt"
 // inStatic are the packages that Static takes files from.
 var inStatic = []string{"base-files", "ca-certificates"}
 
-// InStatic says whether files of a package are in all images.
+// InStatic reports whether files of a package are in all images.
 func InStatic(name string) bool { return slices.Contains(inStatic, name) }
 
 // Static returns the file system below statically linked binaries: users, CA

@@ -69,11 +69,11 @@ type Package struct {
 	Copyright string
 }
 
-// Release is what the bill is about.
+// Release describes the release that the bill covers.
 type Release struct {
 	Version string
 	Created time.Time
-	// Source says which sources it was built from, Go by which version of Go.
+	// Source describes which sources it was built from, Go by which version of Go.
 	Source, Go string
 	Files      []File
 	Debian     []Package

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package targets says what a release consists of: which binaries are built
+// Package targets lists the parts of a release: which binaries are built
 // from which package for which platform, which of them go into which archive,
 // and which of them become images. It only decides; nothing is read or written.
 //
@@ -37,7 +37,7 @@ type Binary struct {
 	Package string
 }
 
-// EntryPoint says whether the binary itself is the entry point of its image, in
+// EntryPoint reports whether the binary itself is the entry point of its image, in
 // /bin, as upstream's build/server-image/kubectl has it; all others are in
 // /usr/local/bin and are run by LogRunner.
 func (b Binary) EntryPoint() bool { return b == kubectl }
@@ -150,7 +150,7 @@ func (p Platform) Executable(name string) string {
 	return name
 }
 
-// Has says whether component is released for p.
+// Has reports whether component is released for p.
 func (p Platform) Has(component Component) bool {
 	return slices.Contains(platforms[component], p.String())
 }

@@ -33,7 +33,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/controlplane" // the built-in types
 )
 
-// prefixes says where resources are stored as upstream's factory does: the group
+// prefixes describes where resources are stored as upstream's factory does: the group
 // is not in it.
 type prefixes struct{}
 

@@ -30,7 +30,7 @@ import (
 )
 
 // watchFeature calls seen with the Feature now and whenever it changes, until
-// seen says that it has seen enough.
+// seen returns true.
 func (s *story) watchFeature(ctx context.Context, seen func(*v1alpha1.Feature) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

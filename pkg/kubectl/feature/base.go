@@ -46,7 +46,7 @@ type base struct {
 	connectCore func(*rest.Config) (kubernetes.Interface, error)
 	// isTerminal is true when the output stream is a terminal.
 	isTerminal func() bool
-	// completionTimeout is how long completion waits for servers.
+	// completionTimeout is the time that completion waits for servers.
 	completionTimeout time.Duration
 	genericiooptions.IOStreams
 }

@@ -87,13 +87,13 @@ func (c *changer) change(ctx context.Context, name, done string, spec func(*v1al
 	}
 	said := c.dryRun.said(before, after, done)
 	if c.dryRun.wanted() {
-		return c.tell(after, said)
+		return c.show(after, said)
 	}
 	return c.answer(ctx, after, said)
 }
 
-// tell prints the state of a feature, as text or as an object.
-func (c *changer) tell(f *v1alpha1.Feature, said string) error {
+// show prints the state of a feature, as text or as an object.
+func (c *changer) show(f *v1alpha1.Feature, said string) error {
 	if c.objects.wanted() {
 		return c.objects.print(c.Out, f)
 	}
@@ -121,11 +121,11 @@ func (c *changer) answer(ctx context.Context, stored *v1alpha1.Feature, said str
 	})
 	switch {
 	case err == nil:
-		return c.tell(last, said+": "+progressOf(last))
+		return c.show(last, said+": "+progressOf(last))
 	case errors.Is(err, errInterrupted):
 		return fmt.Errorf("%w; %s", err, said)
 	case errors.Is(err, errTimedOut):
-		return c.tell(last, unanswered(said, stored))
+		return c.show(last, unanswered(said, stored))
 	default:
 		return fmt.Errorf("%s, and is not followed any more: %w", said, err)
 	}

@@ -123,14 +123,14 @@ func (o *cleanOptions) run(ctx context.Context, name string) error {
 	case err != nil:
 		return fmt.Errorf("cleaning up after feature %s in %s: %w", name, o.namespace, err)
 	}
-	if err := o.tell(ctx, name, &started.Status); err != nil || !o.wait {
+	if err := o.show(ctx, name, &started.Status); err != nil || !o.wait {
 		return err
 	}
 	return o.follow(w, before, started.Status.TransitionID)
 }
 
-// tell prints what was started. With -o and --wait it prints at the end only.
-func (o *cleanOptions) tell(ctx context.Context, name string, started *v1alpha1.FeatureCleanupStatus) error {
+// show prints what was started. With -o and --wait it prints at the end only.
+func (o *cleanOptions) show(ctx context.Context, name string, started *v1alpha1.FeatureCleanupStatus) error {
 	switch {
 	case !o.objects.wanted():
 		fmt.Fprintf(o.Out, "%s: clean-up started (transition %s)\n", title(name), printable(started.TransitionID))

@@ -103,7 +103,7 @@ func (o *describeOptions) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	tell, err := o.teller()
+	show, err := o.printer()
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (o *describeOptions) run(ctx context.Context, names []string) error {
 			return err
 		}
 		d.events, d.noEvents = o.events(ctx, f)
-		return tell(d)
+		return show(d)
 	})
 }
 

@@ -52,8 +52,8 @@ func (d *description) document() *document {
 	}
 }
 
-// teller returns what prints one description after the other.
-func (o *describeOptions) teller() (func(*description) error, error) {
+// printer returns a function that prints one description after the other.
+func (o *describeOptions) printer() (func(*description) error, error) {
 	if structured(o.output) {
 		to, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter(o.output)
 		return func(d *description) error {
@@ -64,12 +64,12 @@ func (o *describeOptions) teller() (func(*description) error, error) {
 			return to.PrintObj(&unstructured.Unstructured{Object: object}, o.Out)
 		}, err
 	}
-	told := false
+	shown := false
 	return func(d *description) error {
-		if told {
+		if shown {
 			fmt.Fprint(o.Out, "\n\n")
 		}
-		told = true
+		shown = true
 		return d.print(o.Out)
 	}, nil
 }

@@ -243,7 +243,7 @@ func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 	for i := range r.reports {
 		report := &r.reports[i]
 		if !tracker.Terminating(report) && slices.ContainsFunc(report.Spec.Features, func(g v1alpha1.ReportedFeature) bool {
-			return says(g, feature)
+			return lists(g, feature)
 		}) {
 			speaking = append(speaking, report)
 		}
@@ -251,8 +251,8 @@ func (r reported) speaking(feature string) []*v1alpha1.FeatureReport {
 	return speaking
 }
 
-// says returns true for a report that lists a feature.
-func says(g v1alpha1.ReportedFeature, feature string) bool {
+// lists returns true for a report that lists a feature.
+func lists(g v1alpha1.ReportedFeature, feature string) bool {
 	return g.Name == feature && (g.Queried || g.Explicit)
 }
 
@@ -264,7 +264,7 @@ func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *s
 		spec := &report.Spec
 		life := signs.of(spec)
 		for _, g := range spec.Features {
-			if !says(g, f.Name) {
+			if !lists(g, f.Name) {
 				continue
 			}
 			found = append(found, process{

@@ -37,7 +37,7 @@ const (
 	followPatience = 5 * time.Second
 )
 
-// curve is when a method's writes reached the marks. Etcd tells: each object is counted
+// curve is the time at which a method's writes reached the marks. Etcd tells: each object is counted
 // when it is written for the first time since it was loaded, and nothing else is.
 type curve struct {
 	from, to time.Time

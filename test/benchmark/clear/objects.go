@@ -61,13 +61,13 @@ const (
 // kind is one size of objects.
 type kind struct {
 	name string
-	// variables is how many environment variables a container has, by which objects
+	// variables is the number of environment variables a container has, by which objects
 	// become large.
 	variables int
 	// bytes is how large an object is as it is stored, give or take largeError; 0 when
 	// not set.
 	bytes int
-	// held says what it takes to hold the most of them.
+	// held describes what it takes to hold the most of them.
 	held string
 }
 
@@ -247,7 +247,7 @@ func room(objects, size int, memory int64) error {
 	return nil
 }
 
-// compactPatience is how long etcd may take to give space back.
+// compactPatience is the time that etcd may take to give space back.
 const compactPatience = 2 * time.Minute
 
 // compact forgets the past, so that every method begins with the same database.

@@ -54,7 +54,7 @@ func either(numbers []int) string {
 	return strings.Join(all, " or ")
 }
 
-// described says how all was measured.
+// described returns how all was measured.
 func described(o Options) []string {
 	all := []string{
 		fmt.Sprintf("Objects are copies of one that was created through the API, each with its own name and uid, written into etcd as the server stored it, but as %s: else the migrator would find nothing to rewrite. "+

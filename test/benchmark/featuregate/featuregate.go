@@ -179,7 +179,7 @@ func ratios(ours, theirs []float64) []float64 {
 	return all
 }
 
-// axisOf says what a chart shows.
+// axisOf returns what a chart shows.
 func axisOf(callers string) string {
 	if callers == "one" {
 		return "time of one call"

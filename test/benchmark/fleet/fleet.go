@@ -239,7 +239,7 @@ func (f *Fleet) Add(node string) {
 	}
 }
 
-// PerNode is how many processes a node has.
+// PerNode is the number of processes a node has.
 const PerNode = 2
 
 // OfWholeNodes returns an error that names the first number of processes that no nodes

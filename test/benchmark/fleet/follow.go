@@ -153,5 +153,5 @@ func (p *Process) newSyncer(gate agent.Gate) (*agent.Syncer, error) {
 // as many as there are processes.
 func silently(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
-// lookPatience is how long a process waits for the first answer, as real ones do on nodes.
+// lookPatience is the time that a process waits for the first answer, as real ones do on nodes.
 const lookPatience = 5 * time.Second

@@ -186,7 +186,7 @@ func (p *Process) noteWritten(at time.Time) {
 // process wrote last, which is its report. It holds the newest that was not received.
 func (p *Process) Written() <-chan time.Time { return p.written }
 
-// LastWritten is when the server answered the last write of all processes that was not
+// LastWritten is the time at which the server answered the last write of all processes that was not
 // received from Written.
 func LastWritten(processes []*Process) (last time.Time) {
 	for _, p := range processes {

@@ -41,7 +41,7 @@ type Uses struct {
 
 	mu    sync.Mutex
 	right map[string]bool
-	// since is when the last of all features became right, zero while one is not.
+	// since is the time at which the last of all features became right, zero while one is not.
 	since time.Time
 	// changed receives something whenever right has changed.
 	changed chan struct{}

@@ -69,7 +69,7 @@ type kindOutcome struct {
 
 // changed is one change.
 type changed struct {
-	// answered is when the writer had its answer, times when watchers had the value,
+	// answered is the time at which the writer had its answer, times when watchers had the value,
 	// both from the request on.
 	answered time.Duration
 	times    measure.Distribution
@@ -242,7 +242,7 @@ func (w *world) openPlain(ctx context.Context) (watchers, error) {
 	return all, group.Wait()
 }
 
-// busyPause is how long a server is left alone that had no room for a watch.
+// busyPause is the time that a server is left alone that had no room for a watch.
 const busyPause = time.Second
 
 // present is the version that the collection has now. That of the ConfigMap itself is of
@@ -276,7 +276,7 @@ func plainWatch(ctx context.Context, p *fleet.Process, version string) (stream i
 	return stream, asked
 }
 
-// errEnded is why a watch ends that the server could not go on with: it says so in an
+// errEnded is the reason why a watch ends that the server could not go on with: it says so in an
 // event.
 var errEnded = errors.New("the server ended it with an event")
 

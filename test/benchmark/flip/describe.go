@@ -57,7 +57,7 @@ func (o *outcome) kinds() []kind {
 	}
 }
 
-// last is when the last watcher had a change, in milliseconds.
+// last is the time at which the last watcher had a change, in milliseconds.
 func last(c changed) float64 { return measure.Milliseconds(c.times.Max()) }
 
 func at(percentile float64) func(changed) float64 {
@@ -217,7 +217,7 @@ func describeRest(r *result.Result, outcomes []*outcome) {
 	}
 }
 
-// grow says what grows with processes.
+// grow returns what grows with processes.
 func grow(r *result.Result, outcomes []*outcome) {
 	var processes []int
 	for _, o := range outcomes {
@@ -252,13 +252,13 @@ const (
 // who is all processes of a size.
 func (o *outcome) who() string { return result.Format(float64(o.processes)) + " processes" }
 
-// within says whether all have the value within a second.
+// within reports whether all have the value within a second.
 func within(o *outcome, how string) result.Budget {
 	took := measure.SpreadBy(o.kinds()[0].changes, last)
 	return result.Budget{Text: "The last of " + o.who() + " has the value", Compare: result.AtMost, Target: 1, Measured: took.Median / 1000, Low: took.Low / 1000, High: took.High / 1000, Unit: "s", How: how}
 }
 
-// saidBy says how soon after the value reports follow, whatever the number of processes.
+// saidBy returns how soon after the value reports follow, whatever the number of processes.
 func saidBy(o *outcome) result.Budget {
 	said := measure.SpreadBy(o.flips, func(f flipped) float64 { return max(f.reported-f.times.Max(), 0).Seconds() })
 	return result.Budget{Text: "The last of " + o.who() + " has reported the value, after the last one had it", Compare: result.AtMost, Target: 1, Measured: said.Median, Low: said.Low, High: said.High, Unit: "s", How: "the median of the flips. The design wants reports within a second, whatever the number of processes; processes that get a value together take turns instead (KEP: 2 s and 5 ms for each user)"}

@@ -46,7 +46,7 @@ type Options struct {
 	// Changes is how often a value is changed, on and off in turn, for each kind of
 	// watchers.
 	Changes int
-	// Warm is how long followers run before the cluster is looked at at rest: they
+	// Warm is the time that followers run before the cluster is looked at at rest: they
 	// look at the list less and less often, down to every ten minutes. Their fourth look
 	// comes after 160 to 235 s, the fifth after 610 s or later; those that came with very
 	// many look again 450 s after their first answer or later. In between, for Rest, lists are

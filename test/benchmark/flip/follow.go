@@ -61,10 +61,10 @@ type outcome struct {
 // flipped is one flip of the dynamic value.
 type flipped struct {
 	changed
-	// counted is when status.uses was right, ended when the transition had ended, from
+	// counted is the time at which status.uses was right, ended when the transition had ended, from
 	// the request on.
 	counted, ended time.Duration
-	// reported is when the server had answered the last report of the new value.
+	// reported is the time at which the server had answered the last report of the new value.
 	reported time.Duration
 	// settling is what went on after the window in which all kinds of watchers are
 	// looked at.
@@ -123,7 +123,7 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	return nil
 }
 
-// refusals says how many requests were turned away, and what priority and fairness has
+// refusals returns how many requests were turned away, and what priority and fairness has
 // against them.
 func refusals(p measure.Part) string {
 	if p.TooMany == 0 {

@@ -30,7 +30,7 @@ import (
 
 // Stored is what etcd keeps below a prefix.
 type Stored struct {
-	// Keys is how many keys there are, Bytes what keys and values have together, of
+	// Keys is the number of keys, Bytes what keys and values have together, of
 	// their present versions.
 	Keys, Bytes int64
 }
@@ -84,7 +84,7 @@ const (
 	cacheCompaction = 15 * time.Second
 )
 
-// compactionPatience is how long a compaction may take at most: kube-apiserver's usual interval is
+// compactionPatience is the time that a compaction may take at most: kube-apiserver's usual interval is
 // five minutes, and what is there now is compacted after two of them.
 const compactionPatience = 15 * time.Minute
 

@@ -46,10 +46,10 @@ const (
 	// ForegroundUser is who sends the foreground's requests: a user like any, whom
 	// API priority and fairness puts where ordinary users are.
 	ForegroundUser = "foreground-user"
-	// foregroundObjects is how many ConfigMaps the namespace has, which is what a
+	// foregroundObjects is the number of ConfigMaps the namespace has, which is what a
 	// LIST returns.
 	foregroundObjects = 20
-	// ForegroundTimeout is how long a request may take. One that failed counts as long.
+	// ForegroundTimeout is the time that a request may take. One that failed counts as long.
 	ForegroundTimeout = 30 * time.Second
 	// allowedPeriod is how often a server that forbids the first requests is asked again.
 	allowedPeriod = 100 * time.Millisecond

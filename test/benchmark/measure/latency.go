@@ -65,7 +65,7 @@ func Together(all ...Distribution) Distribution {
 	return distribution(durations)
 }
 
-// Count is how many durations there are.
+// Count is the number of durations.
 func (d Distribution) Count() int { return len(d.sorted) }
 
 // Percentile is the smallest duration that at least p percent of all do not

@@ -72,7 +72,7 @@ func (m Metrics) Requests(labels map[string]string) float64 {
 	return m.Sum("apiserver_request_total", labels)
 }
 
-// TooManyRequests is how many requests the server has turned away with 429.
+// TooManyRequests is the number of requests the server has turned away with 429.
 func (m Metrics) TooManyRequests() float64 { return m.Requests(map[string]string{"code": "429"}) }
 
 // Rejected is how many requests API priority and fairness has rejected, by flow schema

@@ -70,7 +70,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 	return r
 }
 
-// compaction says when the past is forgotten.
+// compaction returns when the past is forgotten.
 func compaction(o Options) string {
 	if o.Compaction == 0 {
 		return "Here etcd is not compacted, so that it includes the past."
@@ -239,7 +239,7 @@ func describeCharts(r *result.Result, outcomes, peers []outcome) {
 	r.Charts = append(r.Charts, &storage, &work, &times, &others, &writes)
 }
 
-// grow says what grows with processes.
+// grow returns what grows with processes.
 func grow(r *result.Result, outcomes []outcome) {
 	var processes []int
 	for _, o := range outcomes {

@@ -38,7 +38,7 @@ type Options struct {
 	Nodes []int
 	// Budget is the size that the budgets are for.
 	Budget int
-	// Rest is how long the cluster is looked at at rest, without and with reporters.
+	// Rest is the time that the cluster is looked at at rest, without and with reporters.
 	Rest time.Duration
 	// Windows is how many times it is looked at that long in the size of the budgets, so
 	// that the spread is known.
@@ -125,7 +125,7 @@ type outcome struct {
 	stored, features       measure.Stored
 	// afterStorm and afterRestart are etcd's database, past included.
 	afterStorm, afterRestart measure.Database
-	// arrivals is when processes had reported after the start of all.
+	// arrivals is the time at which processes had reported after the start of all.
 	arrivals measure.Distribution
 	// left is how many reports could not be taken away in the restart.
 	left int64

@@ -32,7 +32,7 @@ const (
 // Budget is what was promised and what was measured. Whether it is met is always
 // computed.
 type Budget struct {
-	// Text says what is bounded.
+	// Text describes what is bounded.
 	Text string `json:"text"`
 	// Compare is how Measured has to stand to Target.
 	Compare  string  `json:"compare"`
@@ -114,7 +114,7 @@ func (b Budget) validate() error {
 // Limit is what physics, or the layers below, allow at best on the same machine in
 // the same run, beside what ours reached.
 type Limit struct {
-	// Text says what the limit is and how it was got.
+	// Text describes what the limit is and how it was got.
 	Text  string  `json:"text"`
 	Limit float64 `json:"limit"`
 	Ours  float64 `json:"ours"`
@@ -123,7 +123,7 @@ type Limit struct {
 	Cost bool `json:"cost,omitempty"`
 }
 
-// Distance says how far off ours is.
+// Distance returns how far off ours is.
 func (l Limit) Distance() string {
 	if l.Cost {
 		return Format(l.Ours/l.Limit) + " × the limit"

@@ -34,7 +34,7 @@ const straight = 0.2
 // Growth is what grows with the processes of a cluster, as it was measured in several
 // sizes. Larger sizes are extrapolated from it when it is shown.
 type Growth struct {
-	// PerNode is how many processes a node has.
+	// PerNode is the number of processes a node has.
 	PerNode int `json:"perNode"`
 	// Processes are the sizes, from the smallest to the largest.
 	Processes []int  `json:"processes"`
@@ -127,7 +127,7 @@ func (g *Growth) Table() *Table {
 	return t
 }
 
-// model says how a cost grows, in words and as a function of the number of processes,
+// model returns how a cost grows, in words and as a function of the number of processes,
 // and what 1,000 more cost. The function is nil if nothing can be said.
 func (c Cost) model(processes []int) (how string, at func(float64) float64, more float64) {
 	var sizes []float64

@@ -39,12 +39,12 @@ type Result struct {
 	// Command is what repeats the run.
 	Command     string      `json:"command"`
 	Environment Environment `json:"environment"`
-	// Begun is when the run began, Seconds how long it took.
+	// Begun is the time at which the run began, Seconds how long it took.
 	Begun   time.Time `json:"begun"`
 	Seconds float64   `json:"seconds"`
-	// Peer says what ours is compared with, and that both were in one run.
+	// Peer describes what ours is compared with, and that both were in one run.
 	Peer string `json:"peer"`
-	// Method says what a reader has to know to trust the figures: how objects were
+	// Method describes what a reader has to know to trust the figures: how objects were
 	// made, what was repeated, what the spread is. One sentence each.
 	Method  []string `json:"method,omitempty"`
 	Tables  []*Table `json:"tables"`

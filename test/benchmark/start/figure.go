@@ -42,7 +42,7 @@ const (
 
 // figure is what one start took. Times count from the start of the process.
 type figure struct {
-	// answers is when the server answers at all, whatever it says.
+	// answers is the time at which the server answers at all, whatever it says.
 	answers                  time.Duration
 	ready, quiet, cpu        time.Duration
 	writesReady, writesQuiet int64

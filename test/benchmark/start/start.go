@@ -35,7 +35,7 @@ import (
 type Options struct {
 	// Repetitions is how often each binary is started cold and warm.
 	Repetitions int
-	// Quiet is how long nothing may have been written until a server counts as quiet;
+	// Quiet is the time that nothing may have been written until a server counts as quiet;
 	// it renews its Lease every 10 s.
 	Quiet time.Duration
 	// Profiles is a directory for profiles of each start, "" for none.

@@ -40,7 +40,7 @@ import (
 	"k8s.io/kubernetes-features/test/utils/localcluster/pki"
 )
 
-// endPatience is how long a cluster may take to end.
+// endPatience is the time that a cluster may take to end.
 const endPatience = time.Minute
 
 // Bed is where benchmarks run.

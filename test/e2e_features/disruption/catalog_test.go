@@ -155,7 +155,7 @@ func TestLeaderKilledMidTransitionConverges(t *testing.T) {
 	}
 }
 
-// clients is how many clients of each kind there are.
+// clients is the number of clients of each kind.
 const clients = 3
 
 // TestDisruptionsAtOnce is rest, all disruptions at once, rest, and nothing is left.

@@ -42,7 +42,7 @@ type faults struct {
 	mu sync.Mutex
 	// active is how many a component has now: it may be frozen and killed.
 	active map[string]int
-	// ended is when the last of a component ended.
+	// ended is the time at which the last of a component ended.
 	ended map[string]time.Time
 }
 

@@ -42,13 +42,13 @@ const (
 	autoscalersKey = "/registry/horizontalpodautoscalers/" + objectNS + "/"
 	// promised is what convergence (L2) may take; the table says how often it took more.
 	promised = time.Minute
-	// healing is how long the fault of a process that crashed last may last: who took its
+	// healing is the time that the fault of a process that crashed last may last: who took its
 	// place has so long to say what it uses (uses.Settings.ReportPeriod), and a minute
 	// begins for L2 once it has.
 	healing = 70 * time.Second
-	// tooLong is when a run fails for it at once: a loaded machine gets more.
+	// tooLong is the time at which a run fails for it at once: a loaded machine gets more.
 	tooLong = 3 * time.Minute
-	// tooLate is when a run fails for uses that are wrong: such a process has a minute more.
+	// tooLate is the time at which a run fails for uses that are wrong: such a process has a minute more.
 	tooLate = 4 * time.Minute
 	// seldom bounds how many pauses may take more than healing and what is promised: one of so many,
 	// rounded up.
@@ -182,7 +182,7 @@ func (w *world) until(when string, wrong func(context.Context) (string, error)) 
 	return nil
 }
 
-// misstated says what is not as it should be of the Features, "" for nothing.
+// misstated returns what is not as it should be of the Features, "" for nothing.
 func (w *world) misstated(ctx context.Context) (string, error) {
 	var wrong []string
 	for _, name := range w.features() {
@@ -202,7 +202,7 @@ func (w *world) misstated(ctx context.Context) (string, error) {
 	return w.dangling(ctx)
 }
 
-// notSettled says what is wrong with a Feature in itself.
+// notSettled returns what is wrong with a Feature in itself.
 func notSettled(v framework.FeatureVersion) string {
 	if !framework.AtRest(v) || v.Status.Transition != nil {
 		return fmt.Sprintf("is %s with tasks %+v and conditions %+v", v.Status.State, v.Status.Tasks, v.Status.Conditions)
@@ -215,7 +215,7 @@ func notSettled(v framework.FeatureVersion) string {
 	return ""
 }
 
-// dangling says which objects have a field of a feature that is off.
+// dangling returns which objects have a field of a feature that is off.
 func (w *world) dangling(ctx context.Context) (string, error) {
 	if !w.wants(static) {
 		sets, err := framework.StoredStatefulSets(ctx, w.etcd)
@@ -251,7 +251,7 @@ func (w *world) dangling(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// violations says how a part of a history breaks S1 to S3.
+// violations returns how a part of a history breaks S1 to S3.
 func violations(versions []framework.FeatureVersion) (all []string) {
 	for invariant, check := range map[string]func([]framework.FeatureVersion) string{"S1": framework.FalseState, "S2": framework.EarlyTask, "S3": framework.LostTask} {
 		if what := check(versions); what != "" {

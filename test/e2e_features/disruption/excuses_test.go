@@ -43,7 +43,7 @@ const lapses = agent.LeaseDuration - 10*time.Second
 // Feature are seen here, both of which a fault of etcd may delay.
 const rejoins = 30 * time.Second
 
-// excuse is why something may be left of a feature that is off: a server had it on that the
+// excuse is the reason why something may be left of a feature that is off: a server had it on that the
 // others did not wait for.
 type excuse struct {
 	why string
@@ -104,7 +104,7 @@ func (e *excuses) end() {
 	e.all, e.asked = nil, nil
 }
 
-// turnedOff is when a feature began to be turned off for the last time that it came to be
+// turnedOff is the time at which a feature began to be turned off for the last time that it came to be
 // off, and when that was; zero if it did not in these versions.
 func turnedOff(versions []framework.FeatureVersion) (begun, off time.Time) {
 	var since time.Time

@@ -63,7 +63,7 @@ func newLink(t *testing.T) *link {
 	return l
 }
 
-// lead says where the link leads to, before its first use.
+// lead returns where the link leads to, before its first use.
 func (l *link) lead(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	// shortest is how long a run of all at once lasts without SOAK_DURATION. Up to long, a
+	// shortest is the time that a run of all at once lasts without SOAK_DURATION. Up to long, a
 	// run says little of memory: a process that has just started grows for a while, and the
 	// slope of what is left of the second half is lost in noise.
 	shortest = 5 * time.Minute
@@ -71,7 +71,7 @@ var leftByDesign = []goleak.Option{
 type settings struct {
 	// wholeForm is true for the whole form of what comes one after another.
 	wholeForm bool
-	// duration is how long all happen at once.
+	// duration is the time that all happen at once.
 	duration time.Duration
 	seed     uint64
 	// extra are more flags of kube-apiservers.

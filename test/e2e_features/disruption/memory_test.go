@@ -38,10 +38,10 @@ const (
 	// bytes an hour. An hour of reports of crashed processes is kept, so nothing that
 	// is meant to be there grows in the second half of a long run.
 	mostHeap, mostOwn = 8 << 20, 24 << 20
-	// settling is how long a process that has started may grow, leastJudged what has
+	// settling is the time that a process that has started may grow, leastJudged what has
 	// to be left of its life after that to say something of the rest.
 	settling, leastJudged = 10 * time.Minute, 15 * time.Minute
-	// leastLife is how long a process other than the server that stays has to live
+	// leastLife is the time that a process other than the server that stays has to live
 	// to be judged.
 	leastLife = 30 * time.Minute
 	// heapAtRest bounds the heaps at rest in the end: one and a half of those at rest
@@ -59,7 +59,7 @@ type memory struct {
 	done   chan struct{}
 
 	mu sync.Mutex
-	// since is when the second half began; zero before.
+	// since is the time at which the second half began; zero before.
 	since time.Time
 	// lives are the samples of each process, by component, in the order of lives.
 	lives map[string][]*life

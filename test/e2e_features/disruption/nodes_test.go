@@ -328,7 +328,7 @@ type simulated struct {
 	// server is the one that it reports to, and log what it said last.
 	server string
 	log    *tail
-	// before is when one of the same name had crashed whose place it took, zero for none.
+	// before is the time at which one of the same name had crashed whose place it took, zero for none.
 	before time.Time
 	// cancel ends it; done is closed once it has ended.
 	cancel context.CancelFunc

@@ -42,7 +42,7 @@ type minute struct {
 	// requests counts those that kube-apiserver answered, by group, verb and
 	// resource.
 	requests map[string]int
-	// processor is how long kube-apiserver computed, in seconds; memory is what it
+	// processor is the time that kube-apiserver computed, in seconds; memory is what it
 	// held in the end, in bytes.
 	processor, memory float64
 	// reporters are the keys of the Leases that FeatureReports name.
@@ -102,7 +102,7 @@ func TestNoLoadAtRest(t *testing.T) {
 	}
 }
 
-// answered is how many requests there were. Watches count when they end.
+// answered is the number of requests. Watches count when they end.
 func (m *minute) answered() int {
 	total := 0
 	for _, n := range m.requests {

@@ -42,7 +42,7 @@ import (
 )
 
 const (
-	// retention is how long the server flow keeps the report of a process that
+	// retention is the time that the server flow keeps the report of a process that
 	// crashed, and its Lease, with the time until they are looked for.
 	retention = time.Hour + 2*time.Minute
 	// looks is how often a cluster at rest is looked at before the faults: what
@@ -143,7 +143,7 @@ func (w *world) rest(when string, before *snapshot) *snapshot {
 	return after
 }
 
-// unsettled says what is not at rest.
+// unsettled returns what is not at rest.
 func (w *world) unsettled(ctx context.Context) (string, error) {
 	if what, err := w.misstated(ctx); what != "" || err != nil {
 		return what, err

@@ -50,13 +50,13 @@ type strike struct {
 	again bool
 	// begin begins it, and returns what ends it.
 	begin func(context.Context, *world) (end func(context.Context) error, err error)
-	// lasts is how long it lasts; nil: until another server has finished.
+	// lasts is the time that it lasts; nil: until another server has finished.
 	lasts func(settings, *rand.Rand) time.Duration
 	// blind is true for one while which etcd cannot be read.
 	blind bool
-	// while says why nothing can be cleared while it lasts, "" if it can.
+	// while describes why nothing can be cleared while it lasts, "" if it can.
 	while string
-	// after says what may not move anything, for how long.
+	// after describes what may not move anything, for how long.
 	after string
 	still time.Duration
 }

@@ -47,7 +47,7 @@ func (t trend) String() string {
 	return fmt.Sprintf("%+.2f ± %.2f MiB/h (%d samples in %s)", t.slope/(1<<20), t.deviation/(1<<20), t.samples, t.over.Round(time.Second))
 }
 
-// verdict says whether memory is flat by its trend: ok is true when, by two standard errors,
+// verdict reports whether memory is flat by its trend: ok is true when, by two standard errors,
 // it surely does not grow by more than a limit. Noise is no excuse: what cannot be told from
 // growth is not accepted either.
 func (t trend) verdict(limit float64) (says string, ok bool) {

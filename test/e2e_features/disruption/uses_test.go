@@ -44,7 +44,7 @@ type use struct {
 	enabled            bool
 }
 
-// miscounted says where the uses that Features show are not those that the reports
+// miscounted returns where the uses that Features show are not those that the reports
 // of living processes say.
 func (w *world) miscounted(ctx context.Context) (string, error) {
 	want, reports, err := w.usersByReports(ctx)

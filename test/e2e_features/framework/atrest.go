@@ -77,7 +77,7 @@ func (c *Cluster) WaitForRest() []v1alpha1.Feature {
 	return all
 }
 
-// atWork says of each feature that is not at rest what it is.
+// atWork describes each feature that is not at rest.
 func atWork(gates sets.Set[string], known map[string]v1alpha1.Feature) []string {
 	var all []string
 	for name := range gates {

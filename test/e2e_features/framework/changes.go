@@ -46,7 +46,7 @@ func Keep(t testing.TB, etcd *clientv3.Client, prefix string, of func(testing.TB
 	return k
 }
 
-// Len is how many objects there are.
+// Len is the number of objects.
 func (k *Kept) Len() int { return len(k.known) }
 
 // Changes returns what was compared, by key, of objects that are not what they were at

@@ -27,7 +27,7 @@ import (
 )
 
 // Eventually asks for what cannot be watched until nothing is wrong with it. Its
-// failure says what was wrong last.
+// failure describes the latest problem.
 func Eventually(t testing.TB, what string, wrong func() error) {
 	t.Helper()
 	var last error

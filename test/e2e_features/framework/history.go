@@ -51,7 +51,7 @@ type History struct {
 // FeatureVersion is a Feature as it was stored.
 type FeatureVersion struct {
 	StoredFeature
-	// At is when it was seen.
+	// At is the time at which it was seen.
 	At time.Time
 }
 
@@ -150,7 +150,7 @@ func (h *History) Await(ctx context.Context, mark int, what string, wanted func(
 	}
 }
 
-// present says what is stored now.
+// present returns what is stored now.
 func (h *History) present() string {
 	if h.Mark() == 0 {
 		return "there is none"
@@ -164,7 +164,7 @@ func AtRest(v FeatureVersion) bool {
 	return v.Status.State == v1alpha1.StateOn || v.Status.State == v1alpha1.StateOff
 }
 
-// FalseState says how a part of the history breaks S1, "" when it does not: a
+// FalseState returns how a part of the history breaks S1, "" when it does not: a
 // state of rest has no task left, and follows only a transition without one.
 func FalseState(versions []FeatureVersion) string {
 	for i, v := range versions {
@@ -179,7 +179,7 @@ func FalseState(versions []FeatureVersion) string {
 	return ""
 }
 
-// EarlyTask says how a part of the history breaks S2, "" when it does not: no task
+// EarlyTask returns how a part of the history breaks S2, "" when it does not: no task
 // is tried before waiting for uses has ended.
 func EarlyTask(versions []FeatureVersion) string {
 	for _, v := range versions {
@@ -192,7 +192,7 @@ func EarlyTask(versions []FeatureVersion) string {
 	return ""
 }
 
-// LostTask says how a part of the history breaks S3, "" when it does not: a
+// LostTask returns how a part of the history breaks S3, "" when it does not: a
 // transition begins with waiting for uses, and its tasks go from the front only.
 func LostTask(versions []FeatureVersion) string {
 	for i, v := range versions {

@@ -155,7 +155,7 @@ func (w *world) untouched(t *testing.T, made []*lifecycletest.Case, before *life
 	}
 }
 
-// looksInto says whether a feature has fields in a collection that goes with
+// looksInto reports whether a feature has fields in a collection that goes with
 // another one.
 func looksInto(c *lifecycletest.Case, providers []*lifecycletest.Case) bool {
 	for _, provider := range providers {

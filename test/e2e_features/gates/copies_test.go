@@ -68,7 +68,7 @@ func (c copies) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// uses says whether a task of the feature finds something in an object.
+// uses reports whether a task of the feature finds something in an object.
 func (w *world) uses(t *testing.T, entry catalog.Entry, object *unstructured.Unstructured, resource schema.GroupResource) bool {
 	t.Helper()
 	clients := lifecycletest.NewView([]lifecycletest.Object{{Unstructured: object, Resource: resource}}, w.Mapper, convert).Clients()
@@ -319,7 +319,7 @@ func segments(path string) []string {
 	})
 }
 
-// owned says whether a tree of managed fields (FieldsV1) has a path.
+// owned reports whether a tree of managed fields (FieldsV1) has a path.
 func owned(tree map[string]any, path []string) bool {
 	if len(path) == 0 {
 		return true

@@ -235,7 +235,7 @@ func names(entries []catalog.Entry) []gate {
 }
 
 const (
-	// controllersPatience is how long controllers may take to make of fixtures
+	// controllersPatience is the time that controllers may take to make of fixtures
 	// what they make; the machine may be busy.
 	controllersPatience = framework.Patience
 	controllersPeriod   = 500 * time.Millisecond

@@ -38,7 +38,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
 )
 
-// nodes is how many hollow nodes a cluster has. They take every gate with the
+// nodes is the number of hollow nodes a cluster has. They take every gate with the
 // configuration that they have: a real kubelet refuses some gates without fields
 // of its configuration file, for example MemoryQoS without
 // memoryThrottlingFactor, and reports no more than they do.

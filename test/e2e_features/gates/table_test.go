@@ -47,7 +47,7 @@ type row struct {
 	used, left int64
 	// remains is how many have what the entry says stays, and why.
 	remains int64
-	// held says how often it was held by objects until they were released.
+	// held describes how often it was held by objects until they were released.
 	held   int
 	copies string
 	// problems are what is wrong, for the author.

@@ -36,7 +36,7 @@ const (
 	root = "../../.."
 	// widgetOperator is a module of its own.
 	widgetOperator = root + "/staging/src/k8s.io/feature-lifecycle/examples/widget-operator"
-	// goodbye is how long a program may take to end what it has started.
+	// goodbye is the time that a program may take to end what it has started.
 	goodbye = 2 * time.Minute
 )
 

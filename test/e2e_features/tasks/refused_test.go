@@ -40,7 +40,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// has says whether an object has spec.field.
+// has reports whether an object has spec.field.
 func has(object *unstructured.Unstructured) bool {
 	_, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "field")
 	return found

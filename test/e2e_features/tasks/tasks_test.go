@@ -185,7 +185,7 @@ func find(t *testing.T, clients task.Clients, wanted task.Task) []v1alpha1.Resou
 	return found
 }
 
-// count is how many objects a task finds.
+// count is the number of objects a task finds.
 func count(t *testing.T, clients task.Clients, wanted task.Task) int64 {
 	t.Helper()
 	var sum int64

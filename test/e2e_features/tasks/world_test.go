@@ -80,7 +80,7 @@ func newStored(t *testing.T, c *framework.Cluster) *controlplane.Stored {
 		func(resource schema.GroupResource) bool { return served(c, resource) })
 }
 
-// served says whether the server has a resource, in any version.
+// served reports whether the server has a resource, in any version.
 func served(c *framework.Cluster, resource schema.GroupResource) bool {
 	_, lists, err := c.Kube.Discovery().ServerGroupsAndResources()
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *servers) create(server, name string) *appsv1.StatefulSet {
 	return created
 }
 
-// uses says whether a StatefulSet has the feature's field.
+// uses reports whether a StatefulSet has the feature's field.
 func uses(object *appsv1.StatefulSet) bool {
 	update := object.Spec.UpdateStrategy.RollingUpdate
 	return update != nil && update.MaxUnavailable != nil

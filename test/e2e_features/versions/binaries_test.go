@@ -160,7 +160,7 @@ func (b *binaries) useCase(t *testing.T, c *lifecycletest.Case, file string) {
 	}
 }
 
-// onAt says whether a gate is on by default at a version (component-base's
+// onAt reports whether a gate is on by default at a version (component-base's
 // featuregate, GetAll with an emulated version).
 func onAt(gate featuregate.Feature, version string) bool {
 	on := false
@@ -282,7 +282,7 @@ func (b *binaries) lasting(t *testing.T, stored map[string][]byte) map[string][]
 	return stay
 }
 
-// ofServers says whether servers write a key by themselves.
+// ofServers reports whether servers write a key by themselves.
 func ofServers(key string) bool {
 	return slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }

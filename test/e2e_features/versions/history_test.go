@@ -147,7 +147,7 @@ func stages(statuses []v1alpha1.FeatureStatus) []string {
 	return slices.Compact(result)
 }
 
-// broken says how statuses that follow each other break S1 to S3, "" when they do
+// broken returns how statuses that follow each other break S1 to S3, "" when they do
 // not: no state of rest while a task is left, the first task goes first, and none
 // is lost.
 func broken(statuses []v1alpha1.FeatureStatus) string {

@@ -223,7 +223,7 @@ func (c *Cluster) controllerManager(number int) component {
 		"--cluster-signing-cert-file="+c.cert(pki.ClusterCA),
 		"--cluster-signing-key-file="+c.key(pki.ClusterCA),
 		"--service-cluster-ip-range="+serviceRange,
-		// It does not give its lock back when it is told to end: a short lock makes
+		// It does not give its lock back when it is terminated: a short lock makes
 		// restarts short.
 		"--leader-elect-lease-duration=6s",
 		"--leader-elect-renew-deadline=4s",
@@ -252,7 +252,7 @@ func (c *Cluster) clientArgs(name string) []string {
 	}, c.election()...)
 }
 
-// election says how controller managers and schedulers find out which of them
+// election returns how controller managers and schedulers find out which of them
 // works. One that is alone need not: it would wait after a restart until its own
 // lock expires, and end itself when a busy machine keeps it from renewing that.
 func (c *Cluster) election() []string {

@@ -23,8 +23,8 @@ import (
 	"strings"
 )
 
-// ControlOptions are what the control plane of a cluster is told and nodes are
-// not. The zero value adds nothing to its command lines.
+// ControlOptions are the options of a cluster's control plane, without those of nodes. The
+// zero value adds nothing to its command lines.
 type ControlOptions struct {
 	// FeatureGates are set on kube-apiservers alone: A=true,B=false. Central
 	// features have these values in all components.
@@ -87,8 +87,8 @@ func (o ControlOptions) split(featureGates string) (dynamic, set []string) {
 	return dynamic, set
 }
 
-// Control returns what the control plane was told last.
+// Control returns the latest options of the control plane.
 func (c *Cluster) Control() ControlOptions { return c.state.Control }
 
-// SetControl says what the control plane is told from its next start on.
+// SetControl sets the options of the control plane from its next start on.
 func (c *Cluster) SetControl(options ControlOptions) { c.state.Control = options }

@@ -84,7 +84,7 @@ func (c *Cluster) Kubectl() string { return "kubectl --kubeconfig " + quoted(c.K
 // DataDir is the absolute path of the data directory.
 func (c *Cluster) DataDir() string { return c.config.DataDir }
 
-// Nodes is how many nodes the cluster has.
+// Nodes is the number of nodes the cluster has.
 func (c *Cluster) Nodes() int { return c.state.Nodes }
 
 // startsProcesses is true for commands that need binaries.

@@ -32,7 +32,7 @@ import (
 	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
-// Config says what cluster to run.
+// Config describes the cluster to run.
 type Config struct {
 	// DataDir has everything the cluster writes.
 	DataDir string
@@ -52,7 +52,7 @@ type Config struct {
 	Servers, Replicas int
 	// FeatureGates are given to all components: A=true,B=false.
 	FeatureGates string
-	// Control is what the control plane is told beyond that.
+	// Control has further options of the control plane.
 	Control ControlOptions
 	// APIServerPort is kube-apiserver's port; 0 means the one it had, or a free
 	// one.

@@ -33,7 +33,7 @@ import (
 
 // state is what a cluster's data directory knows of the cluster.
 type state struct {
-	// Nodes is how many nodes the cluster has.
+	// Nodes is the number of nodes the cluster has.
 	Nodes int `json:"nodes"`
 	// RealNodes is true when they are real kubelets and kube-proxies.
 	RealNodes bool `json:"realNodes,omitempty"`
@@ -45,7 +45,7 @@ type state struct {
 	Replicas int `json:"replicas,omitempty"`
 	// FeatureGates is what all components were started with last.
 	FeatureGates string `json:"featureGates"`
-	// Control is what the control plane was told last.
+	// Control has the latest options of the control plane.
 	Control ControlOptions `json:"control,omitzero"`
 	// Ports are the ports of the components, kept across restarts.
 	Ports map[string]int `json:"ports"`

@@ -30,7 +30,7 @@ import (
 	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
 
-// stopGrace is how long a component may take to end in order.
+// stopGrace is the time that a component may take to end in order.
 const stopGrace = 30 * time.Second
 
 // Down ends every process of the cluster, the last one first, and returns when

@@ -81,7 +81,7 @@ func checkReports(t *testing.T, c *framework.Cluster, reports []v1alpha1.Feature
 	}
 }
 
-// askedIn is how many features a process has asked for.
+// askedIn is the number of features a process has asked for.
 func askedIn(r v1alpha1.FeatureReport) int {
 	asked := 0
 	for _, f := range r.Spec.Features {

@@ -48,14 +48,14 @@ type Process struct {
 	Name string `json:"name"`
 	// PID is its id.
 	PID int `json:"pid"`
-	// StartTime is when it started, in clock ticks since the machine did
+	// StartTime is the time at which it started, in clock ticks since the machine did
 	// (proc(5), field 22 of stat).
 	StartTime uint64 `json:"startTime"`
 	// LogFile has what it printed.
 	LogFile string `json:"logFile"`
 }
 
-// Spec says what to start.
+// Spec describes the process to start.
 type Spec struct {
 	// Name is the component.
 	Name string
@@ -199,7 +199,7 @@ func (p Process) Alive() bool {
 }
 
 // Stop asks the process to end, kills it when it has not ended by the time the
-// grace period is over, and waits until it is gone. It says whether it had to
+// grace period is over, and waits until it is gone. It returns whether it had to
 // kill it.
 func (p Process) Stop(ctx context.Context, grace time.Duration) (killed bool, err error) {
 	return p.end(ctx, unix.SIGTERM, grace)

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// LeaseDuration is how long a process counts as alive after its Lease was observed to
+	// LeaseDuration is the time that a process counts as alive after its Lease was observed to
 	// change.
 	LeaseDuration = 40 * time.Second
 	// renewPeriod leaves room for three failures.

@@ -69,7 +69,7 @@ func TestOwnLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// hasLease says whether the reporter has written its Lease.
+// hasLease reports whether the reporter has written its Lease.
 func (f *fixture) hasLease() bool {
 	_, err := f.kube.Tracker().Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "ns", "comp.i1")
 	return err == nil

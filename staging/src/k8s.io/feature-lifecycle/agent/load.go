@@ -39,7 +39,7 @@ const (
 	// timeout of a node: a request that is queued at a busy server loses its place when
 	// the process gives up and sends another one, which adds to the queue.
 	attemptTimeout = 5 * time.Second
-	// forbiddenTimeout is how long Load waits for a server that does not allow the
+	// forbiddenTimeout is the time that Load waits for a server that does not allow the
 	// request: a new server writes its RBAC policy in its first seconds.
 	forbiddenTimeout = 10 * time.Second
 )

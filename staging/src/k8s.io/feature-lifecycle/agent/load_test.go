@@ -56,7 +56,7 @@ func TestLoadPrefersUnreadyServerToFile(t *testing.T) {
 		stored map[string]choice
 		// empty is a server whose list has nothing.
 		empty bool
-		// vanishes is when the server does not even answer any more, becomes what
+		// vanishes is the time at which the server does not even answer any more, becomes what
 		// it answers then; ready is when it is ready. 0 means never.
 		vanishes, ready time.Duration
 		becomes         error

@@ -89,7 +89,7 @@ func (f *fixture) lacking(err error) *atomic.Bool {
 	return &lacks
 }
 
-// renewed is when the Lease was renewed last.
+// renewed is the time at which the Lease was renewed last.
 func (f *fixture) renewed() time.Time {
 	f.t.Helper()
 	lease, err := f.kube.CoordinationV1().Leases("ns").Get(f.t.Context(), "comp.i1", metav1.GetOptions{})

@@ -50,7 +50,7 @@ const (
 	removeTimeout = 3 * time.Second
 	// removeBackoff is the first pause after a failed removal.
 	removeBackoff = 200 * time.Millisecond
-	// nodeTimeout is how long a process waits for its Node to become the owner of the
+	// nodeTimeout is the time that a process waits for its Node to become the owner of the
 	// report, and ownerPeriod how often it checks.
 	nodeTimeout = time.Minute
 	ownerPeriod = 2 * time.Second
@@ -125,7 +125,7 @@ type Reporter struct {
 	// failures and rejections count since the server accepted the report last: how often
 	// it failed, and how often the server rejected it.
 	failures, rejections int
-	// retryAt is when a server that did not accept the report is asked again.
+	// retryAt is the time at which a server that did not accept the report is asked again.
 	retryAt time.Time
 	// logged is the last message about the server's responses, "" since it accepted the
 	// report.

@@ -81,9 +81,9 @@ type Syncer struct {
 	served    chan bool
 	reports   atomic.Bool
 	notServed bool
-	// restartAt is when the process restarts, zero while it does not.
+	// restartAt is the time at which the process restarts, zero while it does not.
 	restartAt time.Time
-	// heldBy is why a due restart was held, as it was logged.
+	// heldBy is the reason why a due restart was held, as it was logged.
 	heldBy string
 	// peers is what Peers returns. uses are the last counts of the server, by dynamic
 	// feature.

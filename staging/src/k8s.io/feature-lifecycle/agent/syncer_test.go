@@ -146,7 +146,7 @@ func after(d time.Duration) {
 	synctest.Wait()
 }
 
-// count is how many requests of a verb the server has seen.
+// count is the number of requests of a verb the server has seen.
 func (w *world) count(verb string) int {
 	n := 0
 	for _, action := range w.client.Actions() {

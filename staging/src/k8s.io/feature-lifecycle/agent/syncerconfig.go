@@ -58,7 +58,7 @@ type SyncerConfig struct {
 	// File has the last known values, for a process that starts without a server; "" means
 	// none. The file exists only while there is a value.
 	File string
-	// LoadTimeout is how long Load waits for the server; the last attempt may take a
+	// LoadTimeout is the time that Load waits for the server; the last attempt may take a
 	// second more. 0 means one attempt, and some more within 5 seconds at a server that
 	// has too many requests.
 	LoadTimeout time.Duration

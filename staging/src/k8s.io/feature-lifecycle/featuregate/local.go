@@ -50,7 +50,7 @@ func newLocalValues(gate featuregate.MutableVersionedFeatureGate, keepLocal map[
 	return l
 }
 
-// refuses says why the process cannot take a value for one feature, whatever
+// refuses returns why the process cannot take a value for one feature, whatever
 // the values of others are; "" if it can.
 func (l *localValues) refuses(f featuregate.Feature, value bool) (Reason, string) {
 	spec, known := l.specs[f]
@@ -67,7 +67,7 @@ func (l *localValues) refuses(f featuregate.Feature, value bool) (Reason, string
 	return "", ""
 }
 
-// violates says which dependency forbids a value.
+// violates returns which dependency forbids a value.
 func (l *localValues) violates(wanted bool, other featuregate.Feature) string {
 	switch {
 	case other == "":

@@ -43,13 +43,13 @@ const (
 	binDirVariable = "KUBE_FEATURES_BIN_DIR"
 	// localUp is the command that does the work.
 	localUp = "local-up"
-	// endPatience is how long local-up may take to end what a failed start
+	// endPatience is the time that local-up may take to end what a failed start
 	// started. It gives each of three groups of processes 30 seconds.
 	endPatience = 2 * time.Minute
-	// interruptPatience is how long local-up may take to end itself when the
+	// interruptPatience is the time that local-up may take to end itself when the
 	// context has ended.
 	interruptPatience = 30 * time.Second
-	// tokenDuration is how long the tokens of As are valid: longer than a suite
+	// tokenDuration is the time that the tokens of As are valid: longer than a suite
 	// runs.
 	tokenDuration = 24 * time.Hour
 )
@@ -72,7 +72,7 @@ type Cluster struct {
 	// does what the cluster stores: the next Start finds that again. "" means a
 	// new temporary folder that Stop removes.
 	DataDir string
-	// Nodes is how many hollow nodes there are.
+	// Nodes is the number of hollow nodes.
 	Nodes int
 	// FeatureGates are those of all components: A=true,B=false.
 	FeatureGates string

@@ -38,7 +38,7 @@ import (
 )
 
 const (
-	// gonePatience is how long an object may take to go after its deletion.
+	// gonePatience is the time that an object may take to go after its deletion.
 	gonePatience = time.Minute
 	// unusePatience bounds the end of a cycle.
 	unusePatience = 5 * time.Minute

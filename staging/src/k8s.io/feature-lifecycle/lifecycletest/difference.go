@@ -27,7 +27,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
-// Changed says how an object changed other than by the removal of fields: what
+// Changed returns how an object changed other than by the removal of fields: what
 // follows from any write (resourceVersion, generation, managed fields) does not
 // count (S7). It is "" when nothing changed.
 func Changed(before, after *unstructured.Unstructured, removed []task.Field) string {

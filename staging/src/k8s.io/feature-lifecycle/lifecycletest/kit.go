@@ -41,7 +41,7 @@ import (
 const (
 	// manager names the kit in managed fields.
 	manager = "lifecycletest"
-	// servedPatience is how long a resource may take to be served whose
+	// servedPatience is the time that a resource may take to be served whose
 	// definition the fixture made itself.
 	servedPatience = 30 * time.Second
 	servedPeriod   = 100 * time.Millisecond

@@ -273,7 +273,7 @@ func TestWhyAnObjectCannotBeMade(t *testing.T) {
 	refused := errors.New("connection refused")
 	for sentence, test := range map[string]struct {
 		err error
-		// ends is how long the caller waits; 0 means without limit.
+		// ends is the time that the caller waits; 0 means without limit.
 		ends time.Duration
 		// wraps is in the error, and says is what the server said last, if that is another.
 		wraps, says error

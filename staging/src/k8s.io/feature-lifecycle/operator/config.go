@@ -78,7 +78,7 @@ type Config struct {
 	OwnedByServiceAccount bool
 	// Settings are the periods of the server flow. Each that is left out has its default.
 	Settings Settings
-	// LoadTimeout is how long Load waits for the server at most. For features that are not
+	// LoadTimeout is the time that Load waits for the server at most. For features that are not
 	// dynamic, later values count only after the next start. 0 means 15 seconds; below 0
 	// there is one attempt.
 	LoadTimeout time.Duration

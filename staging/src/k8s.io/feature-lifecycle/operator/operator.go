@@ -46,7 +46,7 @@ import (
 // few.
 const workers = 1
 
-// defaultLoadTimeout is how long Load waits for a server: one that restarts is ready
+// defaultLoadTimeout is the time that Load waits for a server: one that restarts is ready
 // again in this time.
 const defaultLoadTimeout = 15 * time.Second
 

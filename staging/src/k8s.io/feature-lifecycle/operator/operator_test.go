@@ -50,7 +50,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaseDuration is how long others take a replica for alive.
+// leaseDuration is the time that others take a replica for alive.
 const leaseDuration = agent.LeaseDuration
 
 const colors componentfeaturegate.Feature = "Colors"

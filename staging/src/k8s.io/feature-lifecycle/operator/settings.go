@@ -33,10 +33,10 @@ const None = transition.None
 // is left out has its default; those of periods are kube-apiserver's. All replicas
 // should have the same.
 type Settings struct {
-	// Settle is how long no process may report the other value before a transition
+	// Settle is the time that no process may report the other value before a transition
 	// continues with its tasks. 0 means 10 seconds.
 	Settle time.Duration
-	// Grace is how long an unreachable replica (it crashed without deleting its report, or
+	// Grace is the time that an unreachable replica (it crashed without deleting its report, or
 	// is disconnected) holds a transition. It may still be running, and use the field that
 	// a task is about to clear. 0 means 5 minutes; None means that it does not hold.
 	Grace time.Duration
@@ -80,7 +80,7 @@ type CanarySettings struct {
 	// CrashLoop is the number of crashes within CrashWindow after which a replica counts
 	// as failed although it has returned. 0 means 3.
 	CrashLoop int
-	// CrashWindow is how long a crash counts. 0 means 15 minutes.
+	// CrashWindow is the time that a crash counts. 0 means 15 minutes.
 	CrashWindow time.Duration
 }
 

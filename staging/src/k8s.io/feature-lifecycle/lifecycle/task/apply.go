@@ -76,7 +76,7 @@ func Apply(name string, manifests []byte) Task {
 	return t
 }
 
-// manifestsNameTheirs is why tasks of manifests cannot be limited to a namespace.
+// manifestsNameTheirs is the reason why tasks of manifests cannot be limited to a namespace.
 const manifestsNameTheirs = "its manifests name the namespaces of their objects"
 
 var definitionKind = schema.GroupKind{Group: crds.Group, Kind: "CustomResourceDefinition"}
@@ -236,7 +236,7 @@ func (a apply) run(ctx context.Context, clients Clients, attempt Attempt) error 
 	return nil
 }
 
-// establishing is how long a definition may take to be established: the server needs
+// establishing is the time that a definition may take to be established: the server needs
 // seconds.
 const establishing = time.Minute
 

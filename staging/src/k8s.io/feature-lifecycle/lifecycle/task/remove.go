@@ -183,7 +183,7 @@ func clientForRemoval(ctx context.Context, clients Clients, object *unstructured
 	})
 }
 
-// removing is how long an object that is being deleted is waited for before the task is
+// removing is the time that an object that is being deleted is waited for before the task is
 // reported as blocked: a definition takes its objects with it.
 const removing = 10 * time.Second
 

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// patience is how long reads wait for a finder that neither ends nor reads. One that
+// patience is the time that reads wait for a finder that neither ends nor reads. One that
 // inspects something else, perhaps outside the cluster, may take as long as its context
 // allows.
 const patience = 2 * time.Minute
@@ -85,7 +85,7 @@ type sharedFinder struct {
 	// pending is the number of its reads that have not begun.
 	pending int
 	ended   bool
-	// since is when it, or a read of it, began or ended last, or it saw a page.
+	// since is the time at which it, or a read of it, began or ended last, or it saw a page.
 	since time.Time
 }
 

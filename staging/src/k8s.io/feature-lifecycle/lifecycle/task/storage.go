@@ -49,7 +49,7 @@ type StoredObject struct {
 	// have them.
 	UID        types.UID
 	Finalizers []string
-	// Unreadable is why the bytes do not decode, nil when they do.
+	// Unreadable is the reason why the bytes do not decode, nil when they do.
 	Unreadable error
 	// Outdated is true when the bytes decode and are of another API version than the
 	// server writes now. For custom resources it is unknown here: their definition has the

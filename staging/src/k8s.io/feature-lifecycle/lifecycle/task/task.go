@@ -84,7 +84,7 @@ func (c Clients) fieldManager() string {
 	return "feature-lifecycle/" + c.Flow
 }
 
-// DefaultDeadline is how long one attempt at a task may take that sets nothing else.
+// DefaultDeadline is the time that one attempt at a task may take that sets nothing else.
 const DefaultDeadline = 30 * time.Minute
 
 // Attempt is one run of a task.
@@ -179,7 +179,7 @@ type Task struct {
 	// defines are resources that the task defines, and manifests what it installs or deletes.
 	defines   []schema.GroupResource
 	manifests []*unstructured.Unstructured
-	// invalid is why the declaration is wrong, nil when it is not.
+	// invalid is the reason why the declaration is wrong, nil when it is not.
 	invalid error
 }
 

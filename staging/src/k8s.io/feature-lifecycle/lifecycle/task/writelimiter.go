@@ -98,7 +98,7 @@ func (s *sum) mean() time.Duration { return s.took / time.Duration(max(s.writes,
 // successful write, without a fault of the server: missing or refused objects take more
 // or less time than a write.
 type outcome struct {
-	// took is how long its write took.
+	// took is the time that its write took.
 	took time.Duration
 	// failed is true when the server failed: it is overloaded, for example, or does not
 	// answer.

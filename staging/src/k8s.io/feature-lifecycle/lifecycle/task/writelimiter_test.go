@@ -27,7 +27,7 @@ import (
 // busy is a server that does so many writes at a time; others wait.
 type busy struct {
 	free chan bool
-	// takes is how long a write takes once it is its turn.
+	// takes is the time that a write takes once it is its turn.
 	takes func() time.Duration
 
 	mu        sync.Mutex

@@ -41,7 +41,7 @@ const (
 // Settings are the periods that decide how long an instance holds a transition. Here
 // they count as they are: 0 is no time at all.
 type Settings struct {
-	// Grace is how long an instance that is unreachable or missing holds a transition; 5
+	// Grace is the time that an instance that is unreachable or missing holds a transition; 5
 	// minutes by default.
 	Grace time.Duration
 	// RequireFullCoverage lets instances that never reported hold a transition
@@ -173,7 +173,7 @@ type Wait struct {
 	// They are zero where there are none, or where time alone changes nothing.
 	Away                    []string
 	AwayUntil, MissingUntil time.Time
-	// Until is when the first of them stops holding the transition, unless it returns.
+	// Until is the time at which the first of them stops holding the transition, unless it returns.
 	// Zero when time alone changes nothing.
 	Until time.Time
 }

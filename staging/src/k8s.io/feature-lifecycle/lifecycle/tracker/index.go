@@ -83,7 +83,7 @@ type indexConfig struct {
 type process struct {
 	report *v1alpha1.FeatureReport
 	group  *group
-	// since is when the process was first seen to report.
+	// since is the time at which the process was first seen to report.
 	since time.Time
 	// crashes are the last times at which another process took over the report without a
 	// graceful end of its predecessor, oldest first. Those outside indexConfig.crashWindow
@@ -100,7 +100,7 @@ type process struct {
 type record struct {
 	report *v1alpha1.FeatureReport
 	gate   *v1alpha1.ReportedFeature
-	// since is when the report was first seen to have this. It is zero when that is long
+	// since is the time at which the report was first seen to have this. It is zero when that is long
 	// ago or the feature was queried.
 	since time.Time
 	// crashes are those of the process, oldest first.

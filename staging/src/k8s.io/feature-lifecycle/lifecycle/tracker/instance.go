@@ -44,7 +44,7 @@ type Instance struct {
 	Potential bool
 	// Alive is true while the process shows signs of life.
 	Alive bool
-	// Since is when the observer noticed that the process is not alive. For one that it
+	// Since is the time at which the observer noticed that the process is not alive. For one that it
 	// never saw alive, it is when its Lease expired, or its Node stopped being Ready, by
 	// their own times. When Reported is false it is when the observer noticed that the
 	// report is missing. When Potential is true it is when the observer noticed that the
@@ -62,10 +62,10 @@ type Instance struct {
 	// Failed is true for a process that the observer saw alive and that ended
 	// ungracefully. Since is when that was noticed.
 	Failed bool
-	// LastSeen is when a process that is not alive was last seen alive, as far as the
+	// LastSeen is the time at which a process that is not alive was last seen alive, as far as the
 	// observer knows: earlier than Since. Unset when unknown.
 	LastSeen time.Time
-	// ReplacedAt is when another process replaced this one and has not reported yet
+	// ReplacedAt is the time at which another process replaced this one and has not reported yet
 	// whether it uses the feature, or when this one was to return and did not. Enabled is
 	// what the predecessor found, all else is of the present process. Unset for what a
 	// process reports of itself.

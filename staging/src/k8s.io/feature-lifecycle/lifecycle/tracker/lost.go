@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// lostRetention is how long a failed process is remembered after its report was
+	// lostRetention is the time that a failed process is remembered after its report was
 	// deleted. Machines that are replaced one by one when they fail would otherwise never
 	// add up.
 	lostRetention = 24 * time.Hour
@@ -40,7 +40,7 @@ type lostProcesses map[string]lostProcess
 
 // lostProcess is a process that failed.
 type lostProcess struct {
-	// since is when that was noticed.
+	// since is the time at which that was noticed.
 	since time.Time
 	// instance is the process, without what depends on the feature.
 	instance Instance

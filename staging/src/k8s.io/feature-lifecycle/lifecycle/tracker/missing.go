@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// reportingDelay is how long a process that has just appeared may take to report
+	// reportingDelay is the time that a process that has just appeared may take to report
 	// before its report counts as missing.
 	reportingDelay = time.Minute
 	// startingDelay is the same for a server, which reports as soon as it serves. It is as

@@ -24,7 +24,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// predecessorRetention is how long the queries of a process are remembered after its
+// predecessorRetention is the time that the queries of a process are remembered after its
 // report was deleted and the grace period has passed, until the next one of the same
 // name starts. It is as long as the report of a lost process is kept.
 const predecessorRetention = ReportRetention
@@ -47,7 +47,7 @@ type predecessors struct {
 	// maxPredecessors. The first that lists a feature decides whether it was queried. Each
 	// decides something (prune).
 	groups []*group
-	// since is when the present process was first seen or, when there is none, when the
+	// since is the time at which the present process was first seen or, when there is none, when the
 	// report of the last one was deleted.
 	since time.Time
 	// present is true while there is a report.
@@ -191,7 +191,7 @@ func (x *index) predecessorGates(name string) map[string]*v1alpha1.ReportedFeatu
 // it does not report.
 type replacement struct {
 	record
-	// replacedAt is when the process was first seen.
+	// replacedAt is the time at which the process was first seen.
 	replacedAt time.Time
 }
 
@@ -216,7 +216,7 @@ func (x *index) replacementsOf(feature string) []replacement {
 type notReturned struct {
 	report string
 	gate   *v1alpha1.ReportedFeature
-	// at is when the report was deleted.
+	// at is the time at which the report was deleted.
 	at time.Time
 }
 

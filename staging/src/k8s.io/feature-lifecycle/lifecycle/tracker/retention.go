@@ -28,7 +28,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// ReportRetention is how long the report of a failed process is kept, so that users see
+// ReportRetention is the time that the report of a failed process is kept, so that users see
 // what failed.
 const ReportRetention = time.Hour
 

@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// renewal is how long a process may have lived after it was last seen: Leases are
+	// renewal is the time that a process may have lived after it was last seen: Leases are
 	// renewed every 10 seconds and a little. Without it a process that crashes as it takes
 	// a value would seem to have failed before.
 	renewal = 12 * time.Second

@@ -46,7 +46,7 @@ type CanarySettings struct {
 	Patience time.Duration
 	// CrashLoop is the number of crashes after which an instance counts as failed.
 	CrashLoop int
-	// CrashWindow is how long a crash counts.
+	// CrashWindow is the time that a crash counts.
 	CrashWindow time.Duration
 }
 

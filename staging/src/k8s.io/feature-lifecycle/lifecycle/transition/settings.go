@@ -32,7 +32,7 @@ const None = -1
 // fills in what is left out, and Validate rejects what cannot work.
 type Settings struct {
 	tracker.Settings
-	// Settle is how long waiting for uses lasts without a contradiction by a user before
+	// Settle is the time that waiting for uses lasts without a contradiction by a user before
 	// it ends; 10 seconds by default.
 	Settle time.Duration
 	// MinBackoff and MaxBackoff bound the pause between two attempts at a task that

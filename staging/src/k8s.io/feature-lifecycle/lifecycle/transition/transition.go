@@ -75,7 +75,7 @@ type step struct {
 	wait *holdup
 }
 
-// holdup is why a transition is held.
+// holdup is the reason why a transition is held.
 type holdup struct {
 	reason, message string
 }

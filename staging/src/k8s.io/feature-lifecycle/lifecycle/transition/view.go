@@ -44,7 +44,7 @@ type View struct {
 	// Replaced are users of the feature that other processes replaced
 	// (tracker.Instance.ReplacedAt). They count for canaries, and hold only those.
 	Replaced []tracker.Instance
-	// WatchingSince is when this server began to watch the feature completely. It did not
+	// WatchingSince is the time at which this server began to watch the feature completely. It did not
 	// see earlier changes.
 	WatchingSince time.Time
 	// Leftovers are what the finders of a feature that is off found, nil when they have
@@ -120,7 +120,7 @@ type Leftovers struct {
 	// Held is true for each of Resources that no task removes, so that a user has to. What
 	// it does not cover is removed.
 	Held []bool
-	// Err is why the search failed, "" when it did not.
+	// Err is the reason why the search failed, "" when it did not.
 	Err string
 	// Misdeclared are sentences about what is declared and the server does not have.
 	Misdeclared []string
@@ -139,7 +139,7 @@ type Attempt struct {
 	Done, Total int64
 	// Checkpoint is where another attempt resumes, "" for the beginning.
 	Checkpoint string
-	// Ended is when the attempt ended, zero while it runs.
+	// Ended is the time at which the attempt ended, zero while it runs.
 	Ended time.Time
 	// Retry is true when what blocked the attempt may have been resolved, so that the next
 	// one need not wait for its time.

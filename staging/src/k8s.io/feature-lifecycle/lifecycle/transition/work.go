@@ -201,7 +201,7 @@ func (s *step) due(task *v1alpha1.FeatureTask, last *Attempt) time.Time {
 	return end.Add(max(pause, min(end.Sub(begun), most)))
 }
 
-// quietPeriod is how long an attempt that follows an unfinished one is not shown. Most
+// quietPeriod is the time that an attempt that follows an unfinished one is not shown. Most
 // end the same way at once, and the stored status would flap. One that takes longer
 // makes progress.
 const quietPeriod = 15 * time.Second
