@@ -71,7 +71,7 @@ func TestEnabledForwardsOnlyFirstQuery(t *testing.T) {
 }
 
 // TestGatesAboveEmulatedVersionObserved: a binary that emulates an older version finds newer
-// features off. Whether anybody asked or not, they have to be turned off where
+// features off. Whether they were queried or not, they have to be turned off where
 // they are on.
 func TestGatesAboveEmulatedVersionObserved(t *testing.T) {
 	g := Wrap(upstream(t))
@@ -88,7 +88,7 @@ type otherGate struct {
 	featuregate.MutableVersionedFeatureGate
 }
 
-// TestQueriesBeforeWrapForwarded: packages ask while they are initialized.
+// TestQueriesBeforeWrapForwarded: packages query while they are initialized.
 func TestQueriesBeforeWrapForwarded(t *testing.T) {
 	inner := upstream(t)
 	inner.Enabled("Beta")

@@ -136,9 +136,9 @@ func TestApplyReportsOutcomeOfEachValue(t *testing.T) {
 	}
 }
 
-// TestAllProcessesAgreeOnRemoteValue: Enabled, the copy, the string, the
-// observation and the metric; the process itself was told nothing.
-func TestAllProcessesAgreeOnRemoteValue(t *testing.T) {
+// TestAllReadersAgreeOnRemoteValue: Enabled, the copy, the string, the
+// observation and the metric; nothing was set on the process itself.
+func TestAllReadersAgreeOnRemoteValue(t *testing.T) {
 	feature.ResetFeatureInfoMetric()
 	g := Wrap(upstream(t))
 	g.SetRemote(remotes(map[string]bool{"Alpha*": true, "Deprecated": true}))
