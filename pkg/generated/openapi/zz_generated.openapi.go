@@ -2580,7 +2580,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_Feature(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Feature says what one feature gate is set to and what state the cluster is really in. Its name is the gate's exact name. Features of Kubernetes live in the namespace kube-system; third parties use their own namespace.",
+				Description: "Feature describes the configured value of one gate and the observed state of the cluster. Its name is the gate's exact name. Features of Kubernetes live in the namespace kube-system; third parties use their own namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2606,14 +2606,14 @@ func schema_feature_lifecycle_apis_features_v1alpha1_Feature(ref common.Referenc
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what people ask for.",
+							Description: "spec is the requested value.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.FeatureSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server flow found and does. Only the server flow writes it.",
+							Description: "status is the observed state, set by the server flow only.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.FeatureStatus{}.OpenAPIModelName()),
 						},
@@ -2717,7 +2717,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfiguration(ref co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeatureConfiguration is a desired value and where it comes from.",
+				Description: "FeatureConfiguration is a desired value and its source.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"value": {
@@ -2730,7 +2730,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfiguration(ref co
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is where the value comes from.\n\nPossible enum values:\n - `\"API\"` is spec.enabled.\n - `\"CommandLine\"` is --feature-gates of kube-apiserver, or its AllAlpha and AllBeta.\n - `\"Default\"` is the gate's own default at the effective version.",
+							Description: "source is the source of the value.\n\nPossible enum values:\n - `\"API\"` is spec.enabled.\n - `\"CommandLine\"` is --feature-gates of kube-apiserver, or its AllAlpha and AllBeta.\n - `\"Default\"` is the gate's own default at the effective version.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2739,7 +2739,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfiguration(ref co
 					},
 					"previous": {
 						SchemaProps: spec.SchemaProps{
-							Description: "previous is the value that the feature had in its last state of rest. While spec.rollout is limited, instances outside of it use this one. It stays when the desired value changes again before that one was reached. Unset means what state says.",
+							Description: "previous is the value that the feature had in its last state of rest. While spec.rollout is limited, instances outside of it use this one. It stays when the desired value changes again before that one was reached. If unset, state holds that value.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2806,7 +2806,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlan(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeaturePlan is posted to the plan subresource of a Feature and answers what a change would do. Nothing is stored.",
+				Description: "FeaturePlan is posted to the plan subresource of a Feature and returns the effect of a change. Nothing is stored.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2884,7 +2884,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeaturePlanStatus is what the change would do.",
+				Description: "FeaturePlanStatus describes the effect of the change.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"tasks": {
@@ -2894,7 +2894,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "tasks are what would be done, in order: those of a change of the value and those of a change of the stored version, if both come about. Each transition has its own WaitForUses, so names are not unique.",
+							Description: "tasks are the tasks that would run, in order: those of a change of the value and those of a change of the stored version, if both come about. Each transition has its own WaitForUses, so names are not unique.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2967,7 +2967,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 					},
 					"configured": {
 						SchemaProps: spec.SchemaProps{
-							Description: "configured is the value that the feature would have and what would decide it. It is unset when that cannot be determined (unknown).",
+							Description: "configured is the value that the feature would have and its source. It is unset when that cannot be determined (unknown).",
 							Ref:         ref(v1alpha1.FeatureConfiguration{}.OpenAPIModelName()),
 						},
 					},
@@ -2998,7 +2998,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "unknown says what the server that answers cannot know, and who can.",
+							Description: "unknown describes facts that the answering server cannot know, and who can provide them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3023,7 +3023,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureReport(ref common.Re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeatureReport says what one running process found when it asked its feature gates. Its name is <component>.<instance>.",
+				Description: "FeatureReport lists the values that one process observed for its feature gates. Its name is <component>.<instance>.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3131,7 +3131,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref commo
 					},
 					"instance": {
 						SchemaProps: spec.SchemaProps{
-							Description: "instance tells the processes of a component apart: the node's name for node components, the server's identity for kube-apiserver. It cannot be changed.",
+							Description: "instance identifies a process among those of its component: the node's name for node components, the server's identity for kube-apiserver. It cannot be changed.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3165,7 +3165,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "features lists what the process found. kube-apiservers list every gate they know, since they must agree on what is configured; all others list what they asked for and what was set explicitly. The list is written as a whole: what a process says is its own.",
+							Description: "features lists the observed values. kube-apiservers list every gate they know, since they must agree on what is configured; all others list the gates that they queried and those that were set explicitly. The list is written as a whole: a process owns all entries of its report.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3179,7 +3179,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref commo
 					},
 					"liveness": {
 						SchemaProps: spec.SchemaProps{
-							Description: "liveness says how others can tell that the process is alive.",
+							Description: "liveness describes how the process's liveness is observed.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ReportLiveness{}.OpenAPIModelName()),
 						},
@@ -3278,7 +3278,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 					},
 					"startTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startTime is when the canary began, was changed or was resumed. Instances that had failed before do not count against it.",
+							Description: "startTime is the time at which the canary began, was changed or was resumed. Instances that had failed before do not count against it.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -3297,13 +3297,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 					},
 					"haltTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "haltTime is when the canary was halted.",
+							Description: "haltTime is the time at which the canary was halted.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why the canary was halted or is suspected.",
+							Description: "message describes the cause of the halt or of unhealthySince.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3341,7 +3341,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureSpec(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeatureSpec is what people ask for.",
+				Description: "FeatureSpec is the requested value.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"enabled": {
@@ -3376,12 +3376,12 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeatureStatus is what the server flow found and does.",
+				Description: "FeatureStatus is the observed state, set by the server flow.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage is the gate's maturity at the effective version.\n\nPossible enum values:\n - `\"Alpha\"` is a gate that is off by default and may vanish.\n - `\"Beta\"` is a gate whose feature is tested and may still change.\n - `\"Deprecated\"` is a gate whose feature is on its way out.\n - `\"GA\"` is a gate whose feature is stable.\n - `\"PreAlpha\"` is a gate that the binary knows but the effective version does not have yet.",
+							Description: "stage is the gate's maturity at the effective version.\n\nPossible enum values:\n - `\"Alpha\"` is a gate that is off by default and may be removed.\n - `\"Beta\"` is a gate whose feature is tested and may still change.\n - `\"Deprecated\"` is a gate whose feature is to be removed.\n - `\"GA\"` is a gate whose feature is stable.\n - `\"PreAlpha\"` is a gate that the binary knows but the effective version does not have yet.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Alpha", "Beta", "Deprecated", "GA", "PreAlpha"},
@@ -3409,7 +3409,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 					},
 					"control": {
 						SchemaProps: spec.SchemaProps{
-							Description: "control names what decides the value that a binary uses.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
+							Description: "control names the source of the value that a binary uses.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Central", "Dynamic", "Local"},
@@ -3417,7 +3417,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is what the cluster really is. It becomes On or Off only after the last task of a transition is done.\n\nPossible enum values:\n - `\"Downgrading\"` means that what is stored for the feature is being moved to the form of a lower minor version.\n - `\"Off\"` means that every user has the feature off and every task of turning it off is done.\n - `\"On\"` means that every user has the feature on and every task of turning it on is done.\n - `\"TurningOff\"` means that tasks are left before the feature is Off.\n - `\"TurningOn\"` means that tasks are left before the feature is On.\n - `\"Upgrading\"` means that what is stored for the feature is being moved to the form of a higher minor version.",
+							Description: "state is the observed state of the cluster. It becomes On or Off only after the last task of a transition is done.\n\nPossible enum values:\n - `\"Downgrading\"` means that what is stored for the feature is being moved to the form of a lower minor version.\n - `\"Off\"` means that every user has the feature off and every task of turning it off is done.\n - `\"On\"` means that every user has the feature on and every task of turning it on is done.\n - `\"TurningOff\"` means that tasks are left before the feature is Off.\n - `\"TurningOn\"` means that tasks are left before the feature is On.\n - `\"Upgrading\"` means that what is stored for the feature is being moved to the form of a higher minor version.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Downgrading", "Off", "On", "TurningOff", "TurningOn", "Upgrading"},
@@ -3425,7 +3425,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 					},
 					"stateSince": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stateSince is when state last changed.",
+							Description: "stateSince is the time of the last change of state.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -3454,7 +3454,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "tasks is what is left of the transition, in order; the first is being worked on. A finished task is removed.",
+							Description: "tasks are the remaining tasks of the transition, in order; the first is in progress. A finished task is removed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3473,7 +3473,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref common.Re
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "uses counts the instances that found each value, by component, version and value. It is cleared when a transition begins.",
+							Description: "uses counts the instances that observed each value, by component, version and value. It is cleared when a transition begins.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3552,7 +3552,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name identifies the task among those of the feature. A server that does not know the name leaves the task alone and says so.",
+							Description: "name identifies the task among those of the feature. A server that does not know the name skips the task and reports this in status.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3560,41 +3560,41 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref common.Refe
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says what the task is doing or waiting for.",
+							Description: "message describes the task's progress or the condition it waits for.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"done": {
 						SchemaProps: spec.SchemaProps{
-							Description: "done is how many objects are finished.",
+							Description: "done is the number of finished objects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is how many objects the task has to process, as far as known.",
+							Description: "total is the number of objects that the task has to process, as far as known.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"attempts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attempts is how often the task was tried and did not finish.",
+							Description: "attempts is the number of attempts that did not finish the task.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"lastAttemptTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastAttemptTime is when the last attempt began.",
+							Description: "lastAttemptTime is the start time of the last attempt.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"checkpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "checkpoint is where the task resumes after a crash, in a form that only the task understands.",
+							Description: "checkpoint is the position at which the task resumes after a crash, in a form that is private to the task.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3625,13 +3625,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref commo
 					},
 					"startTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startTime is when the transition was written.",
+							Description: "startTime is the time at which the transition was written.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why the transition began: Configuration, Clean or Version.\n\nPossible enum values:\n - `\"Clean\"` means that the removal of leftovers was requested through the cleanup subresource.\n - `\"Configuration\"` means that the configured value and the state differed.\n - `\"Version\"` means that the cluster's version and the stored version differed.",
+							Description: "reason is the cause of the transition: Configuration, Clean or Version.\n\nPossible enum values:\n - `\"Clean\"` means that the removal of leftovers was requested through the cleanup subresource.\n - `\"Configuration\"` means that the configured value and the state differed.\n - `\"Version\"` means that the cluster's version and the stored version differed.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3680,7 +3680,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureUse(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FeatureUse says how many instances of a component found which value.",
+				Description: "FeatureUse counts the instances of a component that observed one value.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"component": {
@@ -3700,28 +3700,28 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureUse(ref common.Refer
 					},
 					"enabled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enabled is the value that these instances found. It is unset for instances that should exist and did not report: what they use is not known.",
+							Description: "enabled is the value that these instances observed. It is unset for instances that are expected and did not report: their value is not known.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"count": {
 						SchemaProps: spec.SchemaProps{
-							Description: "count is how many live instances found this value.",
+							Description: "count is the number of live instances that observed this value.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"expected": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expected is how many instances of this component and version should report, as far as the cluster can know it: from Nodes and apiserver identities.",
+							Description: "expected is the number of instances of this component and version that should report, as far as the cluster can know it: from Nodes and apiserver identities.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"stale": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stale is how many more instances reported this value and cannot be reached any more.",
+							Description: "stale is the number of further instances that reported this value and are no longer reachable.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3787,7 +3787,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlannedTask is what one task of the transition would do.",
+				Description: "PlannedTask describes the effect of one task of the transition.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -3800,7 +3800,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref common.Refe
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says what the task would do.",
+							Description: "message describes what the task would do.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3845,7 +3845,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportLiveness(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReportLiveness says how others can tell that a process is alive. A process without a Lease is alive while the Node named in spec.nodeName is Ready.",
+				Description: "ReportLiveness describes how a process's liveness is observed. A process without a Lease is alive while the Node named in spec.nodeName is Ready.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"lease": {
@@ -3866,7 +3866,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReportedFeature is what a process found for one gate.",
+				Description: "ReportedFeature is the value that a process observed for one gate.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -3879,7 +3879,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 					},
 					"enabled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "enabled is the value found.",
+							Description: "enabled is the observed value.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -3901,7 +3901,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 					},
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage is the gate's maturity at the emulation version.\n\nPossible enum values:\n - `\"Alpha\"` is a gate that is off by default and may vanish.\n - `\"Beta\"` is a gate whose feature is tested and may still change.\n - `\"Deprecated\"` is a gate whose feature is on its way out.\n - `\"GA\"` is a gate whose feature is stable.\n - `\"PreAlpha\"` is a gate that the binary knows but the effective version does not have yet.",
+							Description: "stage is the gate's maturity at the emulation version.\n\nPossible enum values:\n - `\"Alpha\"` is a gate that is off by default and may be removed.\n - `\"Beta\"` is a gate whose feature is tested and may still change.\n - `\"Deprecated\"` is a gate whose feature is to be removed.\n - `\"GA\"` is a gate whose feature is stable.\n - `\"PreAlpha\"` is a gate that the binary knows but the effective version does not have yet.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Alpha", "Beta", "Deprecated", "GA", "PreAlpha"},
@@ -3923,7 +3923,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 					},
 					"control": {
 						SchemaProps: spec.SchemaProps{
-							Description: "control names what the server lets decide the value. Only servers report it, and they must agree. Empty means Local.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
+							Description: "control names the source of the value at this server. Only servers report it, and they must agree. Empty means Local.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Central", "Dynamic", "Local"},
@@ -3974,7 +3974,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ResourceLeftovers(ref commo
 					},
 					"count": {
 						SchemaProps: spec.SchemaProps{
-							Description: "count is how many objects there are.",
+							Description: "count is the number of objects.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

@@ -30,18 +30,17 @@ import (
 // FeatureApplyConfiguration represents a declarative configuration of the Feature type for use
 // with apply.
 //
-// Feature says what one feature gate is set to and what state the cluster is
-// really in. Its name is the gate's exact name. Features of Kubernetes live in
-// the namespace kube-system; third parties use their own namespace.
+// Feature describes the configured value of one gate and the observed state of
+// the cluster. Its name is the gate's exact name. Features of Kubernetes live
+// in the namespace kube-system; third parties use their own namespace.
 type FeatureApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:",inline"`
 	// Standard object's metadata.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what people ask for.
+	// spec is the requested value.
 	Spec *FeatureSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server flow found and does. Only the server flow
-	// writes it.
+	// status is the observed state, set by the server flow only.
 	Status *FeatureStatusApplyConfiguration `json:"status,omitempty"`
 }
 

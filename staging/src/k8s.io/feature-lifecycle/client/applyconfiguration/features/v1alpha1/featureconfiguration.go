@@ -25,16 +25,16 @@ import (
 // FeatureConfigurationApplyConfiguration represents a declarative configuration of the FeatureConfiguration type for use
 // with apply.
 //
-// FeatureConfiguration is a desired value and where it comes from.
+// FeatureConfiguration is a desired value and its source.
 type FeatureConfigurationApplyConfiguration struct {
 	// value is the desired value.
 	Value *bool `json:"value,omitempty"`
-	// source is where the value comes from.
+	// source is the source of the value.
 	Source *featuresv1alpha1.FeatureValueSource `json:"source,omitempty"`
 	// previous is the value that the feature had in its last state of rest.
 	// While spec.rollout is limited, instances outside of it use this one. It
 	// stays when the desired value changes again before that one was reached.
-	// Unset means what state says.
+	// If unset, state holds that value.
 	Previous *bool `json:"previous,omitempty"`
 }
 

@@ -30,7 +30,7 @@ import (
 // FeatureReportApplyConfiguration represents a declarative configuration of the FeatureReport type for use
 // with apply.
 //
-// FeatureReport says what one running process found when it asked its feature
+// FeatureReport lists the values that one process observed for its feature
 // gates. Its name is <component>.<instance>.
 type FeatureReportApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:",inline"`

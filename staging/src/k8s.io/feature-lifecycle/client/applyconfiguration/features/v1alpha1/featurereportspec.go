@@ -26,9 +26,9 @@ type FeatureReportSpecApplyConfiguration struct {
 	// component is the kind of process, for example kube-scheduler. It cannot
 	// be changed.
 	Component *string `json:"component,omitempty"`
-	// instance tells the processes of a component apart: the node's name for
-	// node components, the server's identity for kube-apiserver. It cannot be
-	// changed.
+	// instance identifies a process among those of its component: the node's
+	// name for node components, the server's identity for kube-apiserver. It
+	// cannot be changed.
 	Instance *string `json:"instance,omitempty"`
 	// nodeName is the node that a node component runs on. It cannot be
 	// changed.
@@ -38,12 +38,12 @@ type FeatureReportSpecApplyConfiguration struct {
 	// emulationVersion is the minor version that the binary emulates, for
 	// example 1.36.
 	EmulationVersion *string `json:"emulationVersion,omitempty"`
-	// features lists what the process found. kube-apiservers list every gate
-	// they know, since they must agree on what is configured; all others list
-	// what they asked for and what was set explicitly. The list is written as a
-	// whole: what a process says is its own.
+	// features lists the observed values. kube-apiservers list every gate they
+	// know, since they must agree on what is configured; all others list the
+	// gates that they queried and those that were set explicitly. The list is
+	// written as a whole: a process owns all entries of its report.
 	Features []ReportedFeatureApplyConfiguration `json:"features,omitempty"`
-	// liveness says how others can tell that the process is alive.
+	// liveness describes how the process's liveness is observed.
 	Liveness *ReportLivenessApplyConfiguration `json:"liveness,omitempty"`
 	// username is the identity that created the report. The server sets it
 	// from the request; only this identity may update the report.

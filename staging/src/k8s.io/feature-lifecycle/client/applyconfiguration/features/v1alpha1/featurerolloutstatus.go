@@ -33,8 +33,8 @@ type FeatureRolloutStatusApplyConfiguration struct {
 	// observed is the spec.rollout that this status belongs to. When spec.rollout
 	// changes, the canary restarts, and a halted one is resumed.
 	Observed *FeatureRolloutApplyConfiguration `json:"observed,omitempty"`
-	// startTime is when the canary began, was changed or was resumed. Instances
-	// that had failed before do not count against it.
+	// startTime is the time at which the canary began, was changed or was
+	// resumed. Instances that had failed before do not count against it.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
 	// unhealthySince is the time since which more of the canary's instances have
 	// failed than are allowed to. It is unset otherwise. The canary is halted if
@@ -45,9 +45,9 @@ type FeatureRolloutStatusApplyConfiguration struct {
 	// those that had taken it return to the other one. It stays true until
 	// spec.rollout is changed or value is no longer requested.
 	Halted *bool `json:"halted,omitempty"`
-	// haltTime is when the canary was halted.
+	// haltTime is the time at which the canary was halted.
 	HaltTime *v1.Time `json:"haltTime,omitempty"`
-	// message says why the canary was halted or is suspected.
+	// message describes the cause of the halt or of unhealthySince.
 	Message *string `json:"message,omitempty"`
 	// failedInstances names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.

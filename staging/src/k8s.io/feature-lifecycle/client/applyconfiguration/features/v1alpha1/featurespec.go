@@ -21,7 +21,7 @@ package v1alpha1
 // FeatureSpecApplyConfiguration represents a declarative configuration of the FeatureSpec type for use
 // with apply.
 //
-// FeatureSpec is what people ask for.
+// FeatureSpec is the requested value.
 type FeatureSpecApplyConfiguration struct {
 	// enabled is the value requested through the API. Only features that
 	// kube-apiserver lists in --dynamic-features accept it; for all others

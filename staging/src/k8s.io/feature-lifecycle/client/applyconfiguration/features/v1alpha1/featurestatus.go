@@ -27,7 +27,7 @@ import (
 // FeatureStatusApplyConfiguration represents a declarative configuration of the FeatureStatus type for use
 // with apply.
 //
-// FeatureStatus is what the server flow found and does.
+// FeatureStatus is the observed state, set by the server flow.
 type FeatureStatusApplyConfiguration struct {
 	// stage is the gate's maturity at the effective version.
 	Stage *featuresv1alpha1.FeatureStage `json:"stage,omitempty"`
@@ -38,23 +38,23 @@ type FeatureStatusApplyConfiguration struct {
 	// configured is the value that all live apiservers agree on. It keeps the
 	// last agreed value while they do not (condition Consistent).
 	Configured *FeatureConfigurationApplyConfiguration `json:"configured,omitempty"`
-	// control names what decides the value that a binary uses.
+	// control names the source of the value that a binary uses.
 	Control *featuresv1alpha1.FeatureControl `json:"control,omitempty"`
-	// state is what the cluster really is. It becomes On or Off only after the
-	// last task of a transition is done.
+	// state is the observed state of the cluster. It becomes On or Off only
+	// after the last task of a transition is done.
 	State *featuresv1alpha1.FeatureState `json:"state,omitempty"`
-	// stateSince is when state last changed.
+	// stateSince is the time of the last change of state.
 	StateSince *v1.Time `json:"stateSince,omitempty"`
 	// version is the minor version whose representation is stored, for
 	// example 1.36.
 	Version *string `json:"version,omitempty"`
 	// transition is the transition under way, if any.
 	Transition *FeatureTransitionApplyConfiguration `json:"transition,omitempty"`
-	// tasks is what is left of the transition, in order; the first is being
-	// worked on. A finished task is removed.
+	// tasks are the remaining tasks of the transition, in order; the first is
+	// in progress. A finished task is removed.
 	Tasks []FeatureTaskApplyConfiguration `json:"tasks,omitempty"`
-	// uses counts the instances that found each value, by component, version and
-	// value. It is cleared when a transition begins.
+	// uses counts the instances that observed each value, by component, version
+	// and value. It is cleared when a transition begins.
 	Uses []FeatureUseApplyConfiguration `json:"uses,omitempty"`
 	// conditions: Consistent, UsesMatch, Clean, Progressing, UpgradeSafe,
 	// DowngradeSafe and Known. Each reason names a cause, each message names

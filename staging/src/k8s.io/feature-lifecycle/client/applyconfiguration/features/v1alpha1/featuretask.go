@@ -28,20 +28,21 @@ import (
 // FeatureTask is one step of a transition.
 type FeatureTaskApplyConfiguration struct {
 	// name identifies the task among those of the feature. A server that does
-	// not know the name leaves the task alone and says so.
+	// not know the name skips the task and reports this in status.
 	Name *string `json:"name,omitempty"`
-	// message says what the task is doing or waiting for.
+	// message describes the task's progress or the condition it waits for.
 	Message *string `json:"message,omitempty"`
-	// done is how many objects are finished.
+	// done is the number of finished objects.
 	Done *int64 `json:"done,omitempty"`
-	// total is how many objects the task has to process, as far as known.
+	// total is the number of objects that the task has to process, as far as
+	// known.
 	Total *int64 `json:"total,omitempty"`
-	// attempts is how often the task was tried and did not finish.
+	// attempts is the number of attempts that did not finish the task.
 	Attempts *int32 `json:"attempts,omitempty"`
-	// lastAttemptTime is when the last attempt began.
+	// lastAttemptTime is the start time of the last attempt.
 	LastAttemptTime *v1.MicroTime `json:"lastAttemptTime,omitempty"`
-	// checkpoint is where the task resumes after a crash, in a form that only
-	// the task understands.
+	// checkpoint is the position at which the task resumes after a crash, in a
+	// form that is private to the task.
 	Checkpoint *string `json:"checkpoint,omitempty"`
 }
 

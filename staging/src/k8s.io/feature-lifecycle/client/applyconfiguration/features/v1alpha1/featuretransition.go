@@ -30,9 +30,9 @@ import (
 type FeatureTransitionApplyConfiguration struct {
 	// id identifies the transition; a new one is made for each.
 	ID *string `json:"id,omitempty"`
-	// startTime is when the transition was written.
+	// startTime is the time at which the transition was written.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
-	// reason is why the transition began: Configuration, Clean or Version.
+	// reason is the cause of the transition: Configuration, Clean or Version.
 	Reason *featuresv1alpha1.FeatureTransitionReason `json:"reason,omitempty"`
 	// fromVersion is the minor version whose representation was stored when a
 	// version transition began, or the furthest from toVersion if there may be

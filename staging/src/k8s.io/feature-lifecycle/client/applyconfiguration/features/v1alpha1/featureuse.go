@@ -21,24 +21,23 @@ package v1alpha1
 // FeatureUseApplyConfiguration represents a declarative configuration of the FeatureUse type for use
 // with apply.
 //
-// FeatureUse says how many instances of a component found which value.
+// FeatureUse counts the instances of a component that observed one value.
 type FeatureUseApplyConfiguration struct {
 	// component is the reporting component, for example kubelet.
 	Component *string `json:"component,omitempty"`
 	// version is the component's binary version.
 	Version *string `json:"version,omitempty"`
-	// enabled is the value that these instances found. It is unset for
-	// instances that should exist and did not report: what they use is not
-	// known.
+	// enabled is the value that these instances observed. It is unset for
+	// instances that are expected and did not report: their value is not known.
 	Enabled *bool `json:"enabled,omitempty"`
-	// count is how many live instances found this value.
+	// count is the number of live instances that observed this value.
 	Count *int32 `json:"count,omitempty"`
-	// expected is how many instances of this component and version should
-	// report, as far as the cluster can know it: from Nodes and apiserver
-	// identities.
+	// expected is the number of instances of this component and version that
+	// should report, as far as the cluster can know it: from Nodes and
+	// apiserver identities.
 	Expected *int32 `json:"expected,omitempty"`
-	// stale is how many more instances reported this value and cannot be
-	// reached any more.
+	// stale is the number of further instances that reported this value and are
+	// no longer reachable.
 	Stale *int32 `json:"stale,omitempty"`
 	// examples names some of the instances, at most 5.
 	Examples []string `json:"examples,omitempty"`

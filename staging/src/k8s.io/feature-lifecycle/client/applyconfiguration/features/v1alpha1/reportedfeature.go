@@ -25,11 +25,11 @@ import (
 // ReportedFeatureApplyConfiguration represents a declarative configuration of the ReportedFeature type for use
 // with apply.
 //
-// ReportedFeature is what a process found for one gate.
+// ReportedFeature is the value that a process observed for one gate.
 type ReportedFeatureApplyConfiguration struct {
 	// name is the gate's exact name.
 	Name *string `json:"name,omitempty"`
-	// enabled is the value found.
+	// enabled is the observed value.
 	Enabled *bool `json:"enabled,omitempty"`
 	// queried is true once the process's code queried the value. Only then it
 	// is a user of the feature.
@@ -44,7 +44,7 @@ type ReportedFeatureApplyConfiguration struct {
 	Default *bool `json:"default,omitempty"`
 	// lockedToDefault is true when the gate refuses any other value.
 	LockedToDefault *bool `json:"lockedToDefault,omitempty"`
-	// control names what the server lets decide the value. Only servers report
+	// control names the source of the value at this server. Only servers report
 	// it, and they must agree. Empty means Local.
 	Control *featuresv1alpha1.FeatureControl `json:"control,omitempty"`
 	// overridden is true when the value was taken from the API and the process

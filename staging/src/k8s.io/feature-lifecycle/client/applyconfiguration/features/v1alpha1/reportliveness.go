@@ -21,7 +21,7 @@ package v1alpha1
 // ReportLivenessApplyConfiguration represents a declarative configuration of the ReportLiveness type for use
 // with apply.
 //
-// ReportLiveness says how others can tell that a process is alive. A process
+// ReportLiveness describes how a process's liveness is observed. A process
 // without a Lease is alive while the Node named in spec.nodeName is Ready.
 type ReportLivenessApplyConfiguration struct {
 	// lease is the Lease that the process renews. It has the report's name, and
