@@ -35,8 +35,8 @@ const library = "staging/src/k8s.io/feature-lifecycle/"
 // mutations are spread over the areas. Each is a mistake that compiles.
 var mutations = []Mutation{
 	{
-		Name: "layer-asked", Area: "layer", File: library + "featuregate/observe.go",
-		Old:   "Queried:         v.asked.Load(),",
+		Name: "layer-queried", Area: "layer", File: library + "featuregate/observe.go",
+		Old:   "Queried:         v.queried.Load(),",
 		New:   "Queried:           true,",
 		Wrong: "every known gate counts as a use",
 	},

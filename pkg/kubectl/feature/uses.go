@@ -38,7 +38,7 @@ import (
 const (
 	usesLong = `Show the value of a feature in each process.
 
-A process uses a feature once its code queried it. Processes that only have it set explicitly are listed too, as not asked. What
+A process uses a feature once its code queried it. Processes that only have it set explicitly are listed too, as not queried. What
 is listed are the FeatureReports that processes wrote: one that crashed is listed until its report is removed, as unreachable for so long
 as its Lease was not renewed, or its Node is not Ready, by the clock of this machine, and does not count as one that differs. Below
 the list stand the processes that should report and did not, and those that are unreachable, as the servers count them.
