@@ -17,49 +17,26 @@ limitations under the License.
 package docs
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
 	"regexp"
-	"strings"
+	"slices"
 	"testing"
 )
 
-var (
-	mutationTest = regexp.MustCompile("(?m)^\\| `[\\w-]+` \\| \\w+ \\| `(Test\\w+)")
-	declaredTest = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-)
+var mutationTest = regexp.MustCompile("(?m)^\\| `[\\w-]+` \\| \\w+ \\| `(Test\\w+)")
 
 // TestMutationTableNamesTests: the table of mutations names tests that exist, and not what
 // they were called before.
 func TestMutationTableNamesTests(t *testing.T) {
-	page, err := os.ReadFile("contributors/tests.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	declared := map[string]bool{}
-	for _, root := range []string{"../pkg", "../staging", "../cmd"} {
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			code, err := os.ReadFile(path)
-			for _, match := range declaredTest.FindAllSubmatch(code, -1) {
-				declared[string(match[1])] = true
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	named := mutationTest.FindAllSubmatch(page, -1)
+	const name = "contributors/tests.md"
+	declared := slices.Concat(slices.Collect(maps.Values(testsBelow(t, "cmd", "pkg", "staging")))...)
+	named := mutationTest.FindAllStringSubmatch(section(t, page(t, name), "Mutations"), -1)
 	if len(named) != 20 {
 		t.Errorf("the table has %d mutations, want 20", len(named))
 	}
 	for _, match := range named {
-		if name := string(match[1]); !declared[name] {
-			t.Errorf("contributors/tests.md: there is no %s; write its present name", name)
+		if !slices.Contains(declared, match[1]) {
+			t.Errorf("%s: there is no %s; write its present name", name, match[1])
 		}
 	}
 }

@@ -32,14 +32,10 @@ var (
 // TestWalks: each step names functions of its file, and no walk enters a file more than
 // twice.
 func TestWalks(t *testing.T) {
-	const page = "contributors/walks.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	walks := strings.Split(string(text), "\n## ")[1:]
+	const pageName = "contributors/walks.md"
+	walks := strings.Split(page(t, pageName), "\n## ")[1:]
 	if len(walks) != 3 {
-		t.Errorf("%s has %d walks, want 3", page, len(walks))
+		t.Errorf("%s has %d walks, want 3", pageName, len(walks))
 	}
 	for _, walk := range walks {
 		name, rows, _ := strings.Cut(walk, "\n")
@@ -51,21 +47,21 @@ func TestWalks(t *testing.T) {
 			}
 			file := step[1]
 			if entered[file]++; entered[file] == 3 {
-				t.Errorf("%s: the walk %q enters %s a third time", page, name, file)
+				t.Errorf("%s: the walk %q enters %s a third time", pageName, name, file)
 			}
-			code, err := os.ReadFile(filepath.Join(filepath.Dir(page), file))
+			code, err := os.ReadFile(filepath.Join(filepath.Dir(pageName), file))
 			if err != nil {
-				t.Errorf("%s: %v", page, err)
+				t.Errorf("%s: %v", pageName, err)
 				continue
 			}
 			for _, function := range walkFunction.FindAllStringSubmatch(step[2], -1) {
 				if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + function[1] + `[(\[]`).Match(code) {
-					t.Errorf("%s: %s has no function %s", page, file, function[1])
+					t.Errorf("%s: %s has no function %s", pageName, file, function[1])
 				}
 			}
 		}
 		if len(entered) < 10 {
-			t.Errorf("%s: the walk %q has steps in %d files", page, name, len(entered))
+			t.Errorf("%s: the walk %q has steps in %d files", pageName, name, len(entered))
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -155,6 +156,9 @@ func vendored(list []byte) map[string]string {
 	return modules
 }
 
+// licenseFile matches names of licenses, in both spellings.
+var licenseFile = regexp.MustCompile(`(?i)^licen[cs]e`)
+
 // license is the file for a vendored module in the form that upstream's
 // hack/update-vendor-licenses.sh writes and verify-vendor-licenses.sh compares.
 func (c checkout) license(module string) (*target, error) {
@@ -164,9 +168,7 @@ func (c checkout) license(module string) (*target, error) {
 		return nil, err
 	}
 	for _, f := range files {
-		name := strings.ToLower(f.Name())
-		// The British spelling is in use, too.
-		if f.IsDir() || !strings.HasPrefix(strings.Replace(name, "licenc", "licens", 1), "license") {
+		if f.IsDir() || !licenseFile.MatchString(f.Name()) {
 			continue
 		}
 		file := path.Join(dir, f.Name())

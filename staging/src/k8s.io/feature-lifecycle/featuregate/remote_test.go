@@ -50,7 +50,7 @@ func summary(outcomes []Outcome) []string {
 	return lines
 }
 
-func TestApplyReportsOutcomeOfEachValue(t *testing.T) {
+func TestSetRemoteReportsOutcomeOfEachValue(t *testing.T) {
 	type values = map[string]bool
 	for name, tc := range map[string]struct {
 		// set is --feature-gates; queried is queried before; before is there when
