@@ -97,10 +97,17 @@ func TestForecastMove(t *testing.T) {
 		if value != test.value {
 			t.Errorf("%s: the value is %q, want %q", name, value, test.value)
 		}
-		for what, got := range map[string][]string{test.blockers: f.Blockers, test.unknown: f.Unknown} {
-			if (what == "") == (len(got) > 0) && test.blockers != test.unknown || what != "" && !strings.Contains(strings.Join(got, "; "), what) {
-				t.Errorf("%s: got %q, want %q", name, got, what)
+		for _, list := range []struct {
+			got  []string
+			want string
+		}{{f.Blockers, test.blockers}, {f.Unknown, test.unknown}} {
+			if (list.want == "") != (len(list.got) == 0) || !strings.Contains(strings.Join(list.got, "; "), list.want) {
+				t.Errorf("%s: got %q, want %q", name, list.got, list.want)
 			}
+		}
+		// D has the value of F in each version.
+		if len(f.Dependencies)+len(f.Dependents) > 0 {
+			t.Errorf("%s: %v and %v have another value", name, f.Dependencies, f.Dependents)
 		}
 	}
 	unknown := grown().ForecastMove(on, Move{Target: utilversion.MajorMinor(1, 35)}, false, nil)
