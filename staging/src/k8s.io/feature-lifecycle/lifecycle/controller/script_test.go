@@ -195,7 +195,11 @@ func (s *script) execute(words []string, options map[string]string) (string, err
 	if !known || len(words) < command.words {
 		return "", fmt.Errorf("no such command, or too few words; see TestScripts")
 	}
-	return command.do(s, words, options)
+	printed, err := command.do(s, words, options)
+	// The next command finds what this one led to: otherwise the scheduler decides
+	// how many of a server's writes come before it.
+	synctest.Wait()
+	return printed, err
 }
 
 func (s *script) declareFeature(words []string, options map[string]string) (string, error) {
@@ -316,7 +320,6 @@ func (s *script) waitUntil(words []string, _ map[string]string) (string, error) 
 			return s.steps() + "not within " + words[2] + "\n", nil
 		}
 	}
-	synctest.Wait()
 	return s.steps(), nil
 }
 
