@@ -114,7 +114,7 @@ type Controller struct {
 	shown *shownFeatures
 
 	informers externalversions.SharedInformerFactory
-	synced    []cache.InformerSynced
+	synced    []cache.DoneChecker
 	handlers  []func()
 	queue     *featureQueue
 }
@@ -260,7 +260,8 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	}()
 	c.informers.StartWithContext(ctx)
 	defer c.informers.Shutdown()
-	if !cache.WaitForNamedCacheSyncWithContext(ctx, c.synced...) {
+	// This waits without polling: reconciling begins as soon as the view is complete.
+	if !cache.WaitFor(ctx, "feature lifecycle caches", c.synced...) {
 		return
 	}
 	c.shown.running.Store(true)

@@ -57,7 +57,7 @@ type registration struct {
 	cache.ResourceEventHandlerRegistration
 }
 
-func (registration) HasSynced() bool { return true }
+func (registration) HasSyncedChecker() cache.DoneChecker { return nil }
 
 func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	i.handler = h

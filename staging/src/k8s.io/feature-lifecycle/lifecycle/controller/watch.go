@@ -78,7 +78,7 @@ func (c *Controller) register(informer cache.SharedIndexInformer, handlers cache
 	if err != nil {
 		return fmt.Errorf("watching for the feature lifecycle: %w", err)
 	}
-	c.synced = append(c.synced, registration.HasSynced)
+	c.synced = append(c.synced, registration.HasSyncedChecker())
 	c.handlers = append(c.handlers, func() { _ = informer.RemoveEventHandler(registration) })
 	return nil
 }
