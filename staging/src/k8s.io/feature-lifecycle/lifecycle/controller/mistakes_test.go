@@ -17,16 +17,21 @@ limitations under the License.
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	clients "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 )
 
@@ -215,15 +220,60 @@ func TestACrashAtAnyWriteLosesNoStep(t *testing.T) {
 	}
 }
 
+// alternating is a client whose writes of statuses take 1 ms and 2 ms in turn: of two that
+// write at once, first is true for one, and each is the faster one every other time.
+type alternating struct {
+	versioned.Interface
+	first  bool
+	writes *atomic.Int32
+}
+
+// IsWatchListSemanticsUnSupported: the fake behind it does not support them.
+func (alternating) IsWatchListSemanticsUnSupported() bool { return true }
+
+type alternatingGroup struct {
+	clients.FeaturesV1alpha1Interface
+	client alternating
+}
+
+type alternatingFeatures struct {
+	clients.FeatureInterface
+	client alternating
+}
+
+func (c alternating) FeaturesV1alpha1() clients.FeaturesV1alpha1Interface {
+	return alternatingGroup{c.Interface.FeaturesV1alpha1(), c}
+}
+
+func (c alternatingGroup) Features(namespace string) clients.FeatureInterface {
+	return alternatingFeatures{c.FeaturesV1alpha1Interface.Features(namespace), c.client}
+}
+
+func (c alternatingFeatures) UpdateStatus(ctx context.Context, feature *v1alpha1.Feature, options metav1.UpdateOptions) (*v1alpha1.Feature, error) {
+	takes := time.Millisecond
+	if slow := c.client.writes.Add(1)%2 == 0; slow == c.client.first {
+		takes *= 2
+	}
+	time.Sleep(takes)
+	return c.FeatureInterface.UpdateStatus(ctx, feature, options)
+}
+
 // TestTwoCoordinatorsDoNoHarm: two processes with one identity, as after a
 // pause of the machine. Every write carries what was read.
 func TestTwoCoordinatorsDoNoHarm(t *testing.T) {
 	l := newLeftovers()
 	inWorld(t, func(w *world) {
+		first := true
+		w.client = func(inner versioned.Interface) versioned.Interface {
+			defer func() { first = false }()
+			return alternating{inner, first, new(atomic.Int32)}
+		}
 		w.report("server", "s1", gate("A", true))
 		w.serve("s1")
+		w.mu.Lock()
 		w.servers["twin"] = w.servers["s1"]
 		w.servers["twin"].label = "twin"
+		w.mu.Unlock()
 		w.serve("s1")
 		w.until(time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
 		w.report("server", "s1", gate("A", false))

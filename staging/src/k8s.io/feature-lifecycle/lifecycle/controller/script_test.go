@@ -119,16 +119,11 @@ var scriptCommands = map[string]struct {
 	do    func(s *script, words []string, options map[string]string) (string, error)
 }{
 	"feature": {1, (*script).declareFeature},
-	"serve": {3, func(s *script, words []string, options map[string]string) (string, error) {
-		s.reportServer(words[1], words[2] == "on", options["version"])
-		s.serve(words[1])
-		return "", nil
-	}},
+	"serve":   {3, (*script).startServer},
 	"restart": {3, func(s *script, words []string, options map[string]string) (string, error) {
 		s.stop(s.servers[words[1]])
-		s.reportServer(words[1], words[2] == "on", options["version"])
-		s.serve(words[1])
-		return "", nil
+		synctest.Wait()
+		return s.startServer(words, options)
 	}},
 	"crash": {2, (*script).crashServer},
 	"follow": {3, func(s *script, words []string, _ map[string]string) (string, error) {
@@ -212,6 +207,15 @@ func (s *script) declareFeature(words []string, options map[string]string) (stri
 		s.control = v1alpha1.ControlDynamic
 	}
 	s.features = []lifecycle.Feature{f}
+	return "", nil
+}
+
+// startServer starts a server once the others have seen its report: otherwise the
+// scheduler decides which of them counts it.
+func (s *script) startServer(words []string, options map[string]string) (string, error) {
+	s.reportServer(words[1], words[2] == "on", options["version"])
+	synctest.Wait()
+	s.serve(words[1])
 	return "", nil
 }
 

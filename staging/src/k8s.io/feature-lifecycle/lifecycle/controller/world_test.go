@@ -454,7 +454,13 @@ func (w *world) serve(id string) *serverProcess {
 	w.servers[id] = s
 	w.mu.Unlock()
 	w.forgetIdentity(id)
-	w.renew(s)
+	// The others see each step before the next: otherwise the scheduler decides whether
+	// they still lead what this server will.
+	for _, lease := range w.leasesOf(s) {
+		synctest.Wait()
+		w.put(leasesResource, lease, lease.Namespace)
+	}
+	synctest.Wait()
 	leases.StartWithContext(ctx)
 	go func() {
 		defer close(s.done)
@@ -480,16 +486,20 @@ func (w *world) serve(id string) *serverProcess {
 
 // renew renews a server's identity and the Lease of its report.
 func (w *world) renew(s *serverProcess) {
-	now := metav1.NewMicroTime(time.Now())
-	for _, l := range []*coordinationv1.Lease{
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "identities", Name: s.id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](3600)}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: w.leases(), Name: "server." + s.id, Labels: map[string]string{v1alpha1.LabelComponent: "server"}}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](40)}},
-	} {
-		if (s.ending.Load() || w.unidentified) && l.Namespace == "identities" {
-			continue
-		}
-		w.put(leasesResource, l, l.Namespace)
+	for _, lease := range w.leasesOf(s) {
+		w.put(leasesResource, lease, lease.Namespace)
 	}
+}
+
+// leasesOf returns the Leases that a server renews, renewed now.
+func (w *world) leasesOf(s *serverProcess) []*coordinationv1.Lease {
+	now := metav1.NewMicroTime(time.Now())
+	identity := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "identities", Name: s.id}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](3600)}}
+	ofReport := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.leases(), Name: "server." + s.id, Labels: map[string]string{v1alpha1.LabelComponent: "server"}}, Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](40)}}
+	if s.ending.Load() || w.unidentified {
+		return []*coordinationv1.Lease{ofReport}
+	}
+	return []*coordinationv1.Lease{identity, ofReport}
 }
 
 // leases is the namespace of the Leases of servers' reports.
