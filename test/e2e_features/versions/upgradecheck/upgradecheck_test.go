@@ -114,6 +114,10 @@ func TestAMoveByEmulation(t *testing.T) {
 
 	mark := history.Mark() - 1
 	move(t, c, "1.36")
+	// The history is read from etcd, and may be behind what the server shows.
+	history.Wait(t, mark, "Off at 1.36", func(v framework.FeatureVersion) bool {
+		return v.Status.State == v1alpha1.StateOff && v.Status.Version == "1.36"
+	})
 	if diff := cmp.Diff([]string{"Off@1.35", "Upgrading@1.35", "Off@1.36"}, stages(history.Since(mark))); diff != "" {
 		t.Errorf("unexpected stages of %s on the way to 1.36 (-want +got):\n%s", gate, diff)
 	}
