@@ -220,8 +220,9 @@ func TestACrashAtAnyWriteLosesNoStep(t *testing.T) {
 	}
 }
 
-// alternating is a client whose writes of statuses take 1 ms and 2 ms in turn: of two that
-// write at once, first is true for one, and each is the faster one every other time.
+// alternating is a client whose writes of statuses take two durations in turn. When two
+// write at once, one is faster the first time and the other the next, whether or
+// not its conflict delays it: no two writes end at the same time.
 type alternating struct {
 	versioned.Interface
 	first  bool
@@ -250,11 +251,12 @@ func (c alternatingGroup) Features(namespace string) clients.FeatureInterface {
 }
 
 func (c alternatingFeatures) UpdateStatus(ctx context.Context, feature *v1alpha1.Feature, options metav1.UpdateOptions) (*v1alpha1.Feature, error) {
-	takes := time.Millisecond
-	if slow := c.client.writes.Add(1)%2 == 0; slow == c.client.first {
-		takes *= 2
+	turns := [2]time.Duration{3 * time.Millisecond, time.Millisecond}
+	if c.client.first {
+		turns = [2]time.Duration{2 * time.Millisecond, 5 * time.Millisecond}
 	}
-	time.Sleep(takes)
+	takes := turns[(c.client.writes.Add(1)-1)%2]
+	<-time.After(takes)
 	return c.FeatureInterface.UpdateStatus(ctx, feature, options)
 }
 

@@ -57,7 +57,18 @@ type registration struct {
 	cache.ResourceEventHandlerRegistration
 }
 
-func (registration) HasSyncedChecker() cache.DoneChecker { return nil }
+func (registration) HasSyncedChecker() cache.DoneChecker { return synced{} }
+
+// synced is done: an informer of the model has nothing to list first.
+type synced struct{}
+
+func (synced) Name() string { return "informer of the model" }
+
+func (synced) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
 
 func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	i.handler = h
