@@ -27,6 +27,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	basecompatibility "k8s.io/component-base/compatibility"
@@ -109,6 +110,14 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func Run(ctx context.Context, opts CompletedOptions) error {
 	klog.InfoS("Starting kube-apiserver", "version", version.Get(),
 		"GOGC", os.Getenv("GOGC"), "GOMAXPROCS", os.Getenv("GOMAXPROCS"), "GOTRACEBACK", os.Getenv("GOTRACEBACK"))
+	if opts.InformerName == nil {
+		// Metrics of informers carry it. A second server in this process needs another one.
+		name, err := cache.NewInformerName("kube-apiserver")
+		if err != nil {
+			return err
+		}
+		opts.InformerName = name
+	}
 	config, err := NewConfig(opts)
 	if err != nil {
 		return err

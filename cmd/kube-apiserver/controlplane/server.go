@@ -99,7 +99,7 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 		definitions = openapi.GetAllOpenAPIDefinitions
 	}
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsapiserver.Scheme, aggregatorscheme.Scheme}
-	generic, informers, storageFactory, err := controlplaneapiserver.BuildGenericConfig(opts.CompletedOptions.CompletedOptions, schemes, resources, definitions)
+	generic, informers, storageFactory, err := controlplaneapiserver.BuildGenericConfig(opts.CompletedOptions.CompletedOptions, schemes, resources, definitions, opts.InformerName)
 	if err != nil {
 		return nil, err
 	}
@@ -285,10 +285,11 @@ func priorities() map[schema.GroupVersion]controlplaneapiserver.APIServicePriori
 		{"networking.k8s.io", 17200, map[string]int32{"v1": 15, "v1beta1": 9}},
 		{"policy", 17100, map[string]int32{"v1": 15, "v1beta1": 9}},
 		{"storage.k8s.io", 16800, map[string]int32{"v1": 15, "v1beta1": 9, "v1alpha1": 1}},
-		{"scheduling.k8s.io", 16600, map[string]int32{"v1": 15, "v1alpha2": 2}},
+		{"scheduling.k8s.io", 16600, map[string]int32{"v1": 15, "v1beta1": 9, "v1alpha3": 3}},
 		{"node.k8s.io", 16300, map[string]int32{"v1": 15, "v1beta1": 9, "v1alpha1": 1}},
 		{"resource.k8s.io", 16200, map[string]int32{"v1": 21, "v1beta2": 15, "v1beta1": 9, "v1alpha3": 1}},
-		{v1alpha1.GroupName, 15700, map[string]int32{"v1alpha1": 9}},
+		{"lifecycle.k8s.io", 15700, map[string]int32{"v1alpha1": 1}},
+		{v1alpha1.GroupName, 15600, map[string]int32{"v1alpha1": 9}},
 	} {
 		groupPriorities := map[schema.GroupVersion]controlplaneapiserver.APIServicePriority{}
 		for version, priority := range group.versions {

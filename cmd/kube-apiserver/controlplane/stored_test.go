@@ -22,7 +22,7 @@ import (
 	"strings"
 	"testing"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -102,7 +102,7 @@ func TestDeletableObjectsLeftToAPI(t *testing.T) {
 
 // TestMetadataOfUndecodableObjects: all kinds have it in the same place.
 func TestMetadataOfUndecodableObjects(t *testing.T) {
-	gone := &schedulingv1alpha2.Workload{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Finalizers: []string{"example.net/billing"}}}
+	gone := &schedulingv1beta1.Workload{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Finalizers: []string{"example.net/billing"}}}
 	raw, err := gone.Marshal()
 	if err != nil {
 		t.Fatal(err)

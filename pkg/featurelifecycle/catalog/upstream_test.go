@@ -41,8 +41,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 )
@@ -60,15 +62,38 @@ func knownGates(t *testing.T) featuregate.MutableVersionedFeatureGate {
 	return gates
 }
 
-// openGates returns the gates that can be turned on and off: alpha or beta, and
-// not locked.
+// emulatedVersions returns the versions that a binary of this build can be, the newest
+// first.
+func emulatedVersions(t *testing.T) []*utilversion.Version {
+	t.Helper()
+	highest, err := utilversion.ParseMajorMinor(version.DefaultKubeBinaryVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var versions []*utilversion.Version
+	for below := range uint(EmulatedMinors + 1) {
+		versions = append(versions, highest.SubtractMinor(below))
+	}
+	return versions
+}
+
+// openGates returns the gates that can be turned on and off, with the newest spec that
+// permits it: alpha or beta, and not locked, at one of the versions that a binary of this
+// build can be. A gate that is GA in the newest is turned off by --emulated-version.
 func openGates(t *testing.T) map[featuregate.Feature]featuregate.FeatureSpec {
 	t.Helper()
 	open := map[featuregate.Feature]featuregate.FeatureSpec{}
-	for name, spec := range knownGates(t).GetAll() {
-		unfinished := spec.PreRelease == featuregate.Alpha || spec.PreRelease == featuregate.Beta
-		if unfinished && !spec.LockToDefault && name != "AllAlpha" && name != "AllBeta" {
-			open[name] = spec
+	for name, specs := range knownGates(t).GetAllVersioned() {
+		if name == "AllAlpha" || name == "AllBeta" {
+			continue
+		}
+		for _, v := range emulatedVersions(t) {
+			spec := specAt(specs, v)
+			unfinished := spec.PreRelease == featuregate.Alpha || spec.PreRelease == featuregate.Beta
+			if unfinished && !spec.LockToDefault {
+				open[name] = spec
+				break
+			}
 		}
 	}
 	return open

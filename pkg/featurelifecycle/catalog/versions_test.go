@@ -83,7 +83,8 @@ func addedGates(t *testing.T) []featuregate.Feature {
 func specAt(specs featuregate.VersionedSpecs, version *utilversion.Version) featuregate.FeatureSpec {
 	spec := featuregate.FeatureSpec{PreRelease: featuregate.PreAlpha}
 	for _, s := range specs {
-		if !s.Version.GreaterThan(version) {
+		compatible := s.MinCompatibilityVersion == nil || !s.MinCompatibilityVersion.GreaterThan(version.SubtractMinor(1))
+		if !s.Version.GreaterThan(version) && compatible {
 			spec = s
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
@@ -30,8 +30,8 @@ import (
 )
 
 var (
-	podGroups = schedulingv1alpha2.SchemeGroupVersion.WithResource("podgroups")
-	workloads = schedulingv1alpha2.SchemeGroupVersion.WithResource("workloads")
+	podGroups = schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups")
+	workloads = schedulingv1beta1.SchemeGroupVersion.WithResource("workloads")
 )
 
 const podGroupCopies = "a Workload's templates are copied to PodGroups when those are made; both are looked after. Last-applied annotations and what GitOps tools apply again keep the fields: the server drops them when they are applied to an object without them"
@@ -52,7 +52,7 @@ var workloadAware = []Entry{
 			lifecycle.WaitForNone(workloads, "resource claims in templates", "spec.podGroupTemplates[*].resourceClaims"),
 			lifecycle.WaitForNone(podGroups, "resource claims", "spec.resourceClaims", "status.resourceClaimStatuses"),
 			mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
-			lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1alpha2.SchemeGroupVersion.String()+"]"),
+			lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", "metadata.ownerReferences[apiVersion="+schedulingv1beta1.SchemeGroupVersion.String()+"]"),
 		},
 	}, OtherCopies: podGroupCopies, OnReapply: "a claim that is applied with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
@@ -87,7 +87,7 @@ var workloadAware = []Entry{
 		// As TopologyAwareWorkloadScheduling. A PodGroup's disruptionMode
 		// cannot be removed: defaulting, which queries no gate, puts Pod in
 		// its place, and with the gate off validation forbids that change.
-		Name: features.WorkloadAwarePreemption,
+		Name: "WorkloadAwarePreemption",
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNone(workloads, "preemption in templates",
 				"spec.podGroupTemplates[*].disruptionMode", "spec.podGroupTemplates[*].priorityClassName", "spec.podGroupTemplates[*].priority"),

@@ -23,7 +23,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -35,7 +35,7 @@ const WorkloadsKey = "/registry/workloads/"
 // the server need not know: 1.35 stores scheduling.k8s.io/v1alpha1, which 1.36 lacks.
 func StoreWorkload(t testing.TB, etcd *clientv3.Client, version, name string) {
 	t.Helper()
-	object := schedulingv1alpha2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	object := schedulingv1beta1.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	raw, err := object.Marshal()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -147,13 +147,13 @@ func (w *world) useNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	workload := &schedulingv1alpha2.Workload{
+	workload := &schedulingv1beta1.Workload{
 		ObjectMeta: metav1.ObjectMeta{Name: "new"},
-		Spec: schedulingv1alpha2.WorkloadSpec{PodGroupTemplates: []schedulingv1alpha2.PodGroupTemplate{{
-			Name: "group", SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2}},
+		Spec: schedulingv1beta1.WorkloadSpec{PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{{
+			Name: "group", SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}},
 		}}},
 	}
-	if _, err := w.kube().SchedulingV1alpha2().Workloads("default").Create(t.Context(), workload, metav1.CreateOptions{}); err != nil {
+	if _, err := w.kube().SchedulingV1beta1().Workloads("default").Create(t.Context(), workload, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -190,10 +190,10 @@ func (s Strategy) warnings(feature *features.Feature) []string {
 func (Strategy) Canonicalize(runtime.Object) {}
 
 // AllowCreateOnUpdate is false: a PUT to a name that no gate has is a mistake.
-func (Strategy) AllowCreateOnUpdate() bool { return false }
+func (Strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate returns false: updates need a resource version.
-func (Strategy) AllowUnconditionalUpdate() bool { return false }
+func (Strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
 // StatusStrategy has the rules for the subresource status.
 type StatusStrategy struct {

@@ -116,10 +116,10 @@ func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object
 func (strategy) Canonicalize(runtime.Object) {}
 
 // AllowCreateOnUpdate is false: creating is checked otherwise than updating.
-func (strategy) AllowCreateOnUpdate() bool { return false }
+func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate returns false: updates need a resource version.
-func (strategy) AllowUnconditionalUpdate() bool { return false }
+func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
 // GetAttrs returns what selectors may use.
 func GetAttrs(obj runtime.Object) (labels.Set, pkgfields.Set, error) {

@@ -40,12 +40,18 @@ type Spec struct {
 	Stage v1alpha1.FeatureStage
 }
 
-// SpecAt returns a gate's spec at a version, from its specs by version.
+// SpecAt returns a gate's spec at a version, from its specs by version. Binaries of the
+// version are taken to be compatible with the minor version before, as they are without
+// the flag --min-compatibility-version: specs that require more do not hold (KEP-4330).
 func SpecAt(specs featuregate.VersionedSpecs, version *utilversion.Version) Spec {
 	var at Spec
+	compatible := version.SubtractMinor(1)
 	for _, s := range specs {
 		if s.Version.GreaterThan(version) {
 			break
+		}
+		if s.MinCompatibilityVersion != nil && s.MinCompatibilityVersion.GreaterThan(compatible) {
+			continue
 		}
 		if s.PreRelease == featuregate.PreAlpha {
 			at = Spec{}

@@ -201,3 +201,21 @@ func TestSpecAt(t *testing.T) {
 		}
 	}
 }
+
+// TestSpecAtWithMinCompatibilityVersion: a default for clusters that will not return to the
+// version before holds from the next version on.
+func TestSpecAtWithMinCompatibilityVersion(t *testing.T) {
+	specs := featuregate.VersionedSpecs{
+		{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta},
+		{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta, Default: true, MinCompatibilityVersion: utilversion.MustParse("1.36")},
+	}
+	for version, want := range map[string]Spec{
+		"1.35": {},
+		"1.36": {Known: true, Stage: v1alpha1.StageBeta},
+		"1.37": {Known: true, Stage: v1alpha1.StageBeta, Default: true},
+	} {
+		if got := SpecAt(specs, utilversion.MustParse(version)); got != want {
+			t.Errorf("at %s: got %+v, want %+v", version, got, want)
+		}
+	}
+}
