@@ -25,6 +25,7 @@ import (
 	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -127,8 +128,8 @@ var (
 		Without: "a kube-scheduler that has the gate on schedules nothing, since it waits for rules",
 	}
 	workloadsAPI = API{
-		GroupVersion: schedulingv1beta1.SchemeGroupVersion, Resources: []string{podGroups.Resource, workloads.Resource},
-		Without: neverReady + "admission waits for PodGroups",
+		GroupVersion: schedulingv1beta1.SchemeGroupVersion, Or: []string{schedulingv1alpha3.SchemeGroupVersion.Version}, Resources: []string{podGroups.Resource, workloads.Resource},
+		Without: withoutGroups,
 	}
 )
 

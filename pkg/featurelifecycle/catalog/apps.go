@@ -46,4 +46,16 @@ var apps = []Entry{
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(statefulSets, "spec.updateStrategy.rollingUpdate.maxUnavailable")},
 		Control:   lifecycle.Dynamic,
 	}, OtherCopies: appliedCopies},
+	{Feature: lifecycle.Feature{
+		// Without the feature the controller does nothing for a set with the
+		// strategy, not even for pods that are missing. Another strategy
+		// replaces pods in another way, so users have to choose it. The
+		// controller does not remove the condition.
+		Name: features.StatefulSetRecreateStrategy,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(statefulSets, "update strategy Recreate", "spec.updateStrategy.type="+string(appsv1.RecreateStatefulSetStrategyType)),
+			lifecycle.ClearField(statefulSets, "status.conditions[type="+string(appsv1.StatefulSetProgressing)+"]"),
+		},
+		Control: lifecycle.Dynamic,
+	}, OtherCopies: "last-applied annotations and what GitOps tools apply again keep the strategy: the server refuses it in an object without it; ControllerRevisions have the template only; " + statusCopies},
 }

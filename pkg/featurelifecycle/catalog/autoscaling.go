@@ -19,6 +19,7 @@ package catalog
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/features"
 )
 
@@ -36,6 +37,18 @@ var autoscaling = []Entry{
 		},
 		Control: lifecycle.Dynamic,
 	}, OtherCopies: appliedCopies},
+	{Feature: lifecycle.Feature{
+		// With the gate off no change raises the generation, and the
+		// controller does not observe it: to clients that compare the two,
+		// every later change would seem to be observed. Without the field they
+		// know that nothing is said.
+		Name:      features.HPAGeneration,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(autoscalers, "status.observedGeneration")},
+		Control:   lifecycle.Dynamic,
+	}, Retained: []Remainder{{
+		Field: task.Field{Resource: autoscalers.GroupResource(), Path: "metadata.generation"},
+		Why:   "a generation cannot be removed or lowered; it stays as it is while the gate is off, no component reads it then, and it rises again from there",
+	}}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
 		// Without the field the minimum is 1: removing a 0 would start pods of
 		// workloads that are scaled to zero on purpose. The condition is of no

@@ -77,6 +77,20 @@ var dra = []Entry{
 		Control: lifecycle.Central,
 	}, OtherCopies: claimCopies},
 	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler refuses a claim that computes
+		// attributes, since it would ignore its constraints.
+		Name: features.DRADerivedAttributes,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceClaimTemplates, "derived attributes",
+				"spec.spec.devices.requests[*].exactly.derivedAttributes",
+				"spec.spec.devices.requests[*].firstAvailable[*].derivedAttributes"),
+			lifecycle.WaitForNone(resourceClaims, "derived attributes",
+				"spec.devices.requests[*].exactly.derivedAttributes",
+				"spec.devices.requests[*].firstAvailable[*].derivedAttributes"),
+		},
+		Control: lifecycle.Central,
+	}, OtherCopies: claimCopies},
+	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler does not allocate a device with
 		// conditions. Without the conditions it would, and pods would start
 		// before their device is attached.
@@ -94,6 +108,13 @@ var dra = []Entry{
 		Field: task.Field{Resource: resourceClaims.GroupResource(), Path: "status.allocation.allocationTimestamp"},
 		Why:   "the scheduler writes it into every allocation while the feature is on, conditions or not; an allocation cannot be changed, no other component reads the time, and it goes with the allocation",
 	}}, OtherCopies: claimCopies, Config: "DynamicResourcesArgs.bindingTimeout of kube-scheduler"},
+	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler ignores a slice with groups. Without
+		// the groups it would allocate parts that exclude each other.
+		Name:      features.DRADeviceCompatibilityGroups,
+		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourceSlices, "compatibility groups", "spec.devices[*].consumesCounters[*].compatibilityGroups")},
+		Control:   lifecycle.Central,
+	}, OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{
 		// The API stays while --runtime-config serves it, and users wrote the
 		// rules. A forgotten rule evicts pods as soon as the gate is on again.
@@ -145,11 +166,22 @@ var dra = []Entry{
 		// status has them cannot be resized, gate or not.
 		Name: features.DRANodeAllocatableResources,
 		OnDisable: lifecycle.Tasks{
-			lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResourceMappings"),
+			lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResources"),
 			lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
 		},
 		Control: lifecycle.Central,
 	}, OtherCopies: sliceCopies},
+	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler does not allocate a device whose
+		// slice skips operations, and kubelet does not start pods with one.
+		// Without the field kubelet would call a driver that is not on the node.
+		Name: features.DRAOptionalNodeOperations,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceClaims, "skipped operations on nodes", "status.allocation.devices.results[*].skipNodeOperations"),
+			lifecycle.WaitForNone(resourceSlices, "skipped operations on nodes", "spec.skipNodeOperations"),
+		},
+		Control: lifecycle.Central,
+	}, Retained: declaredByNodes(), OtherCopies: claimCopies},
 	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler does not allocate a device that
 		// takes from counters, nor one whose node stands beside it. Without
@@ -163,6 +195,17 @@ var dra = []Entry{
 			"spec.devices[*].nodeName",
 			"spec.devices[*].nodeSelector",
 			"spec.devices[*].allNodes")},
+		Control: lifecycle.Central,
+	}, OtherCopies: sliceCopies},
+	{Feature: lifecycle.Feature{
+		// The attribute is for reports about pools; no allocation depends on
+		// it. A request's spec cannot be changed, and it is deleted once it
+		// has been answered for a day.
+		Name: features.DRAPartitionableDevicesType,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(resourcePoolStatusRequests, "a partition type", "spec.defaultPartitionTypeAttribute"),
+			lifecycle.ClearField(resourceSlices, "spec.partitionTypeAttribute"),
+		},
 		Control: lifecycle.Central,
 	}, OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{

@@ -38,16 +38,20 @@ import (
 // asksWithoutStorage lists gates that are queried where code decides what is
 // stored, with the reason why they store nothing of their own.
 var asksWithoutStorage = map[featuregate.Feature]string{
-	"ClearingNominatedNodeNameAfterBinding":       "refuses to set an older field of bound pods",
-	"DRAResourceClaimGranularStatusAuthorization": "the strategy asks who may change a status",
-	"InPlacePodVerticalScalingInitContainers":     "permits the resize of init containers, whose fields are older",
-	"ManifestBasedAdmissionControlConfig":         "refuses names with the suffix of static objects, which are not stored",
-	"MutablePVNodeAffinity":                       "permits the change of an older field",
-	"MutablePodResourcesForSuspendedJobs":         "permits the change of an older field",
-	"MutableSchedulingDirectivesForSuspendedJobs": "permits the change of an older field",
-	"PodDeletionCost":                             "refuses values of an annotation that every client may write while it is off",
-	"PodLogsQuerySplitStreams":                    "a parameter of pods/log has a default",
-	"StrictIPCIDRValidation":                      "refuses values of older fields",
+	"ClearingNominatedNodeNameAfterBinding":        "refuses to set an older field of bound pods",
+	"DRAResourceClaimGranularStatusAuthorization":  "the strategy asks who may change a status",
+	"DRAFractionalCapacityRange":                   "validation reckons with fractions in an older field",
+	"ExcludeAdmissionWebhookVirtualResources":      "the strategy warns of rules",
+	"InPlacePodVerticalScalingInitContainers":      "permits the resize of init containers, whose fields are older",
+	"InPlacePodVerticalScalingMemoryBackedVolumes": "permits the change of an older field",
+	"ManifestBasedAdmissionControlConfig":          "refuses names with the suffix of static objects, which are not stored",
+	"MutablePVNodeAffinity":                        "permits the change of an older field",
+	"MutablePodResourcesForSuspendedJobs":          "permits the change of an older field",
+	"MutableSchedulingDirectivesForSuspendedJobs":  "permits the change of an older field",
+	"PodDeletionCost":                              "refuses values of an annotation that every client may write while it is off",
+	"PodLevelResourcesFixDefaulting":               "fills older fields in another way",
+	"PodLogsQuerySplitStreams":                     "a parameter of pods/log has a default",
+	"StrictIPCIDRValidation":                       "refuses values of older fields",
 }
 
 // ask is a query of gates in upstream's code.

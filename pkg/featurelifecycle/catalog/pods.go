@@ -20,6 +20,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/features"
@@ -28,6 +29,9 @@ import (
 var (
 	pods  = corev1.SchemeGroupVersion.WithResource("pods")
 	nodes = corev1.SchemeGroupVersion.WithResource("nodes")
+
+	evictionRequests = lifecyclev1alpha1.Resource("evictionrequests")
+	evictions        = lifecyclev1alpha1.Resource("evictions")
 )
 
 // podsOfNodes are the features of SIG Node whose state is in Pods, in what makes Pods,
@@ -46,6 +50,23 @@ var (
 // (kubelet_pods.go, convertToAPIContainerStatuses). From the latter the server
 // drops fields that it knows to belong to a gate that is off.
 var podsOfNodes = []Entry{
+	{Feature: lifecycle.Feature{
+		// Without the gate kubelet gives the files to root when it writes them
+		// again, so containers of another user could no longer read them.
+		Name: features.AtomicWriteVolumeUserFields,
+		OnDisable: lifecycle.WaitForNoneInPods("users of the files of volumes",
+			"spec.volumes[*].secret.defaultUser", "spec.volumes[*].secret.items[*].user",
+			"spec.volumes[*].configMap.defaultUser", "spec.volumes[*].configMap.items[*].user",
+			"spec.volumes[*].downwardAPI.defaultUser", "spec.volumes[*].downwardAPI.items[*].user",
+			"spec.volumes[*].projected.defaultUser",
+			"spec.volumes[*].projected.sources[*].secret.items[*].user",
+			"spec.volumes[*].projected.sources[*].configMap.items[*].user",
+			"spec.volumes[*].projected.sources[*].downwardAPI.items[*].user",
+			"spec.volumes[*].projected.sources[*].serviceAccountToken.user",
+			"spec.volumes[*].projected.sources[*].clusterTrustBundle.user",
+			"spec.volumes[*].projected.sources[*].podCertificate.user"),
+		Control: lifecycle.Central,
+	}, OtherCopies: templateCopies},
 	{Feature: lifecycle.Feature{
 		// Always is older than the gate for init containers, and the gate's
 		// for others. Ephemeral containers are listed because the server
@@ -69,6 +90,11 @@ var podsOfNodes = []Entry{
 		Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it is the stop signal of a container that has ended, and goes with the Pod",
 	}}, OtherCopies: templateCopies + "; " + statusCopies},
 	{Feature: lifecycle.Feature{
+		Name:      features.EmptyDirVolumeMode,
+		OnDisable: lifecycle.WaitForNoneInPods("modes of emptyDir volumes", "spec.volumes[*].emptyDir.mode"),
+		Control:   lifecycle.Central,
+	}, OtherCopies: templateCopies},
+	{Feature: lifecycle.Feature{
 		// Without the gate kubelet leaves the variable empty, so a container
 		// that starts again would run with another environment.
 		Name: features.EnvFiles,
@@ -76,9 +102,39 @@ var podsOfNodes = []Entry{
 			"spec.containers[*].env[*].valueFrom.fileKeyRef", "spec.initContainers[*].env[*].valueFrom.fileKeyRef", "spec.ephemeralContainers[*].env[*].valueFrom.fileKeyRef"),
 		Control: lifecycle.Central,
 	}, OtherCopies: templateCopies},
+	{Feature: lifecycle.Feature{
+		// The API goes away with the gate. No controller of 1.37 reads the
+		// responders or the objects, but users wait for an eviction that they
+		// requested: the pods that it is about come first.
+		Name: features.EvictionRequestAPI,
+		OnDisable: slices.Concat(lifecycle.WaitForNoneInPods("eviction responders", "spec.evictionResponders"), lifecycle.Tasks{
+			lifecycle.ClearCollection(evictionRequests), lifecycle.ClearCollection(evictions),
+		}),
+	}, OtherCopies: templateCopies, APIs: []API{{
+		GroupVersion: lifecyclev1alpha1.SchemeGroupVersion, Resources: []string{evictionRequests.Resource, evictions.Resource},
+		Without: "evictions cannot be requested",
+	}}, BootstrapRBAC: true},
 	// kube-apiserver speaks WebSockets with kubelets for exec, attach and
 	// port-forward.
 	{Feature: named(features.ExtendWebSocketsToKubelet), Retained: declaredByNodes(), OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
+		// Without the gate kubelet probes without TLS, and a server that
+		// requires it fails the probe. Ephemeral containers have no probes;
+		// the server drops the field from theirs all the same.
+		Name:      features.GRPCContainerProbeTLS,
+		OnDisable: lifecycle.WaitForNoneInPods("modes of gRPC probes", ofProbes("grpc.mode")...),
+		Control:   lifecycle.Central,
+	}, OtherCopies: templateCopies},
+	{Feature: lifecycle.Feature{
+		// While it is on, defaulting writes HTTP1 into the probes and hooks of
+		// every Pod, though not of templates. Without the gate kubelet speaks
+		// HTTP/1.1 with all, so only the other value is waited for.
+		Name:      features.H2CContainerProbe,
+		OnDisable: lifecycle.WaitForNoneInPods("HTTP/2 in probes and hooks", valuesOf("="+string(corev1.HTTPProtocolHTTP2), append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...))...),
+		Control:   lifecycle.Central,
+	}, Retained: defaulted(append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...),
+		"defaulting writes HTTP1 into every Pod while the gate is on; it is what kubelet does without the field, and goes with the Pod"),
+		OtherCopies: templateCopies},
 	{Feature: lifecycle.Feature{
 		Name:      features.HostnameOverride,
 		OnDisable: lifecycle.WaitForNoneInPods("hostnameOverride", "spec.hostnameOverride"),
@@ -103,6 +159,20 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: statusCopies,
 		Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
+	{Feature: lifecycle.Feature{
+		// The field takes a node out of the preemption for resizes that
+		// kube-scheduler does while the gate is on. With the gate off nothing
+		// reads it.
+		Name:      features.InPlacePodVerticalScalingSchedulerPreemption,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(nodes, "spec.podPreemptionPolicy")},
+		Control:   lifecycle.Central,
+	}, OtherCopies: appliedCopies},
+	{Feature: lifecycle.Feature{
+		// kubelet rewrites the information about the node when it starts,
+		// without the field while its gate is off. A node that is down keeps it.
+		Name:      features.KubeletInUserNamespace,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(nodes, "status.nodeInfo.runningInUserNamespace")},
+	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
 		// kubelet does not clear it when the gate is off, it only stops
 		// writing (kubelet_node_status.go, setNodeStatus).
@@ -170,6 +240,47 @@ var podsOfNodes = []Entry{
 		OnDisable: lifecycle.WaitForNoneInPods("a user namespace in the host's network", "spec[hostNetwork=true].hostUsers=false"),
 		Control:   lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: valueCopies},
+	{Feature: lifecycle.Feature{
+		// The runtime mounts with the options whether kubelet's gate is on or
+		// not; with the gate off the server lets no new pod have them.
+		Name: features.VolumeBindMountOptions,
+		OnDisable: lifecycle.WaitForNoneInPods("options of bind mounts",
+			"spec.containers[*].volumeMounts[*].bindMountOptions", "spec.initContainers[*].volumeMounts[*].bindMountOptions", "spec.ephemeralContainers[*].volumeMounts[*].bindMountOptions"),
+		Control: lifecycle.Central,
+	}, Retained: declaredByNodes(), OtherCopies: templateCopies},
+}
+
+// ofContainers returns a path in all containers of a Pod.
+func ofContainers(path string) []string {
+	return []string{"spec.containers[*]." + path, "spec.initContainers[*]." + path, "spec.ephemeralContainers[*]." + path}
+}
+
+// ofProbes returns a path in all probes of all containers.
+func ofProbes(path string) []string {
+	return slices.Concat(ofContainers("livenessProbe."+path), ofContainers("readinessProbe."+path), ofContainers("startupProbe."+path))
+}
+
+// ofHooks returns a path in all lifecycle hooks of all containers.
+func ofHooks(path string) []string {
+	return slices.Concat(ofContainers("lifecycle.postStart."+path), ofContainers("lifecycle.preStop."+path))
+}
+
+// valuesOf returns paths with a value.
+func valuesOf(value string, paths []string) []string {
+	var valued []string
+	for _, path := range paths {
+		valued = append(valued, path+value)
+	}
+	return valued
+}
+
+// defaulted returns remainders for paths of Pods that defaulting fills.
+func defaulted(paths []string, why string) []Remainder {
+	var remainders []Remainder
+	for _, path := range paths {
+		remainders = append(remainders, Remainder{Field: task.Field{Resource: pods.GroupResource(), Path: path}, Why: why})
+	}
+	return remainders
 }
 
 // clearContainerStatuses removes a field from the status of all containers.

@@ -26,12 +26,25 @@ import (
 )
 
 var (
+	csiNodes     = storagev1.SchemeGroupVersion.WithResource("csinodes")
 	csiDrivers   = storagev1.SchemeGroupVersion.WithResource("csidrivers")
 	volumeClaims = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
 )
 
 // storage are the features of SIG Storage.
 var storage = []Entry{
+	{Feature: lifecycle.Feature{
+		// kubelets write all three and stop writing with the gate; what they
+		// wrote would say that a volume is unhealthy forever. A kubelet whose
+		// gate is off does not write them again.
+		Name: features.CSIVolumeHealth,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(csiNodes, "status.storageHealth"),
+			lifecycle.ClearField(volumeClaims, "status.healthStatus"),
+			lifecycle.ClearField(pods, "status.volumeHealth"),
+		},
+		Control: lifecycle.Central,
+	}, OtherCopies: statusCopies, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// A claim's spec cannot be changed, nor a StatefulSet's claim
 		// templates. Deleting a claim deletes a volume, so users have to
