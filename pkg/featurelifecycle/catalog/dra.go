@@ -170,7 +170,7 @@ var dra = []Entry{
 			lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
 		},
 		Control: lifecycle.Central,
-	}, OtherCopies: sliceCopies},
+	}, Retained: declaredByNodes(), OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler does not allocate a device whose
 		// slice skips operations, and kubelet does not start pods with one.
