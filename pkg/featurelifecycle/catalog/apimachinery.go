@@ -17,10 +17,12 @@ limitations under the License.
 package catalog
 
 import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
@@ -37,6 +39,8 @@ import (
 var (
 	crds                     = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 	leases                   = coordinationv1.SchemeGroupVersion.WithResource("leases")
+	mutatingPolicies         = admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies")
+	mutatingPolicyBindings   = admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicybindings")
 	leaseCandidates          = schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leasecandidates"}
 	configMaps               = schema.GroupResource{Resource: "configmaps"}
 	storageVersions          = schema.GroupResource{Group: apiserverinternalv1alpha1.GroupName, Resource: "storageversions"}
@@ -93,6 +97,19 @@ var apiMachinery = []Entry{
 		{Field: task.Field{Resource: v1alpha1.Resource("features")}, Why: ownObjects},
 		{Field: task.Field{Resource: v1alpha1.Resource("featurereports")}, Why: ownObjects},
 	}, Config: "--central-features and --dynamic-features of kube-apiserver"},
+	{Feature: lifecycle.Feature{
+		// The API stays while it is served, and users wrote the policies. A
+		// forgotten one changes objects as soon as the gate is on again.
+		// Bindings come first: a policy without one does nothing.
+		Name: genericfeatures.MutatingAdmissionPolicy,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(mutatingPolicyBindings, "the feature", "metadata.name"),
+			lifecycle.WaitForNone(mutatingPolicies, "the feature", "metadata.name"),
+		},
+	}, OtherCopies: "policies are not copied", OnReapply: "while the API is served, a policy that is applied again is stored and without effect; condition Clean names it", APIs: []API{{
+		GroupVersion: admissionregistrationv1.SchemeGroupVersion, Resources: []string{mutatingPolicies.Resource, mutatingPolicyBindings.Resource},
+		Without: "kube-apiserver applies no policies",
+	}}},
 	{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Retained: []Remainder{{
 		Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},
 		Why:   "only ConfigMap kube-system/extension-apiserver-authentication has it, which every kube-apiserver rewrites when it starts, without the key while the gate is off; any other ConfigMap with that key must not be touched",
@@ -118,8 +135,8 @@ var apiMachinery = []Entry{
 			lifecycle.ClearField(crds, "status.conditions[type="+string(apiextensionsv1.StorageMigrating)+"]"),
 		},
 	}, OtherCopies: statusCopies, APIs: []API{{
-		GroupVersion: storagemigrationv1beta1.SchemeGroupVersion, Resources: []string{storageVersionMigrations.Resource},
-		Without: "migrations cannot be requested",
+		GroupVersion: storagemigrationv1.SchemeGroupVersion, Resources: []string{storageVersionMigrations.Resource},
+		Without: "kube-controller-manager waits for requests and does none",
 	}}, BootstrapRBAC: true, Controller: "storage-version-migrator-controller"},
 	{Feature: lifecycle.Feature{
 		// A starting server recreates its Lease, so this clears those of

@@ -22,10 +22,10 @@ import (
 	"slices"
 	"strings"
 
-	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +36,8 @@ import (
 // API describes resources that a gate needs and kube-apiserver does not serve by
 // default; --runtime-config enables them.
 type API struct {
-	// GroupVersion has the resources; Or are other versions of the group that will do.
+	// GroupVersion has the resources; Or are other versions of the group that will do. Most
+	// binaries use one version, whatever a server that emulates an older one serves.
 	GroupVersion schema.GroupVersion
 	Or           []string
 	// Resources are the plural names of all that the gate needs of the group.
@@ -59,7 +60,7 @@ func (a API) versions() []schema.GroupVersion {
 // Flag returns the argument that makes kube-apiserver serve the API.
 func (a API) Flag() string { return fmt.Sprintf("--runtime-config=%s=true", a.GroupVersion) }
 
-// String reads "podgroups, workloads in scheduling.k8s.io/v1alpha2".
+// String reads "podgroups, workloads in scheduling.k8s.io/v1beta1".
 func (a API) String() string {
 	return fmt.Sprintf("%s in %s", strings.Join(a.Resources, ", "), a.GroupVersion)
 }
@@ -93,7 +94,7 @@ func (e Entry) NotServed(by Serving) []string {
 		case len(has) == 0:
 			missing = append(missing, fmt.Sprintf("kube-apiserver cannot serve %s, which %s needs, while it emulates %s: leave the gate off until it does not; meanwhile %s", a, e.Name, by.Emulated, a.Without))
 		case !slices.ContainsFunc(has, serves):
-			missing = append(missing, fmt.Sprintf("kube-apiserver does not serve %s, which %s needs: start every kube-apiserver with %s; without it %s", a, e.Name, a.Flag(), a.Without))
+			missing = append(missing, fmt.Sprintf("kube-apiserver does not serve %s, which %s needs: start every kube-apiserver with %s; without it %s", a, e.Name, API{GroupVersion: has[0]}.Flag(), a.Without))
 		}
 	}
 	return missing
@@ -120,15 +121,19 @@ func (s Serving) has(resource schema.GroupVersionResource) bool {
 // Resources that are not served by default, by the gates that they belong to.
 var (
 	bundlesAPI = API{
-		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Or: []string{certificatesv1alpha1.SchemeGroupVersion.Version}, Resources: []string{clusterTrustBundles.Resource},
+		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Or: []string{certificatesv1.SchemeGroupVersion.Version}, Resources: []string{clusterTrustBundles.Resource},
 		Without: "bundles cannot be made, and volumes that name one keep their pods from starting",
 	}
 	taintRulesAPI = API{
-		GroupVersion: resourcev1beta2.SchemeGroupVersion, Resources: []string{deviceTaintRules.Resource},
+		GroupVersion: resourcev1.SchemeGroupVersion, Resources: []string{deviceTaintRules.Resource},
 		Without: "a kube-scheduler that has the gate on schedules nothing, since it waits for rules",
 	}
+	poolRequestsAPI = API{
+		GroupVersion: resourcev1alpha3.SchemeGroupVersion, Resources: []string{resourcePoolStatusRequests.Resource},
+		Without: "the status of a pool cannot be requested",
+	}
 	workloadsAPI = API{
-		GroupVersion: schedulingv1beta1.SchemeGroupVersion, Or: []string{schedulingv1alpha3.SchemeGroupVersion.Version}, Resources: []string{podGroups.Resource, workloads.Resource},
+		GroupVersion: schedulingv1beta1.SchemeGroupVersion, Resources: []string{podGroups.Resource, workloads.Resource},
 		Without: withoutGroups,
 	}
 )

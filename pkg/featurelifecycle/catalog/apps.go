@@ -40,6 +40,15 @@ var apps = []Entry{
 		Control: lifecycle.Dynamic,
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
+		// Without the gate kube-controller-manager takes such a Job over from
+		// the controller that it names. CronJobs make Jobs and come first.
+		Name: features.JobManagedBy,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(cronJobs, "another controller for their Jobs", "spec.jobTemplate.spec.managedBy"),
+			lifecycle.WaitForNone(jobs, "another controller", "spec.managedBy"),
+		},
+	}, OtherCopies: appliedCopies},
+	{Feature: lifecycle.Feature{
 		// While it is on, defaulting writes 1 into every StatefulSet with the
 		// strategy RollingUpdate, on every write.
 		Name:      features.MaxUnavailableStatefulSet,

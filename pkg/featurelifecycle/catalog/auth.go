@@ -19,6 +19,7 @@ package catalog
 import (
 	"slices"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kubernetes/pkg/features"
@@ -61,7 +62,7 @@ var auth = []Entry{
 			lifecycle.Tasks{lifecycle.ClearCollection(podCertificateRequests)},
 		),
 	}, OtherCopies: templateCopies, APIs: []API{{
-		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Resources: []string{podCertificateRequests.Resource},
+		GroupVersion: certificatesv1.SchemeGroupVersion, Resources: []string{podCertificateRequests.Resource},
 		Without: neverReady + "authorizer of nodes waits for requests",
 	}}, BootstrapRBAC: true, Controller: "podcertificaterequestcleaner"},
 }

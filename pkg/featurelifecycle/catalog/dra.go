@@ -53,6 +53,15 @@ const (
 // clearing the field would make it usable without the field's demands.
 var dra = []Entry{
 	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler refuses a claim that asks for
+		// access to devices that others use.
+		Name: features.DRAAdminAccess,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceClaimTemplates, "administrative access", "spec.spec.devices.requests[*].exactly.adminAccess"),
+			lifecycle.WaitForNone(resourceClaims, "administrative access", "spec.devices.requests[*].exactly.adminAccess", "status.allocation.devices.results[*].adminAccess"),
+		},
+	}, OtherCopies: claimCopies},
+	{Feature: lifecycle.Feature{
 		// Without the feature a device belongs to one claim, with the field
 		// or without it. That is right once no claim has a share of one.
 		// Selectors come first: without the slices' field they would select
@@ -207,7 +216,15 @@ var dra = []Entry{
 			lifecycle.ClearField(resourceSlices, "spec.partitionTypeAttribute"),
 		},
 		Control: lifecycle.Central,
-	}, OtherCopies: sliceCopies},
+	}, OtherCopies: sliceCopies, APIs: []API{poolRequestsAPI}},
+	{Feature: lifecycle.Feature{
+		// Without the feature the scheduler refuses a claim with alternatives.
+		Name: features.DRAPrioritizedList,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(resourceClaimTemplates, "alternatives", "spec.spec.devices.requests[*].firstAvailable"),
+			lifecycle.WaitForNone(resourceClaims, "alternatives", "spec.devices.requests[*].firstAvailable"),
+		},
+	}, OtherCopies: claimCopies},
 	{Feature: lifecycle.Feature{
 		// Drivers publish data about devices here, such as addresses in their
 		// networks. Routing by those would lose them, and no driver could
@@ -228,10 +245,7 @@ var dra = []Entry{
 		// deletes answered requests goes with the gate.
 		Name:      features.DRAResourcePoolStatus,
 		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(resourcePoolStatusRequests, "the feature", "metadata.name")},
-	}, OtherCopies: "requests are not copied", OnReapply: "while --runtime-config serves the API, a request that is applied again is stored and never answered", APIs: []API{{
-		GroupVersion: resourcev1alpha3.SchemeGroupVersion, Resources: []string{resourcePoolStatusRequests.Resource},
-		Without: "the status of a pool cannot be requested",
-	}}, BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
+	}, OtherCopies: "requests are not copied", OnReapply: "while --runtime-config serves the API, a request that is applied again is stored and never answered", APIs: []API{poolRequestsAPI}, BootstrapRBAC: true, Controller: "resourcepoolstatusrequest-controller"},
 }
 
 // afterBindingConditions returns fields that the tasks of

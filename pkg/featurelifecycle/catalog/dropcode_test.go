@@ -128,12 +128,33 @@ func (r *reader) read(node ast.Node, resource string) {
 				r.read(child, declared)
 				return false
 			}
+			if resource != "" && child != node && servesSubresources(child.Body.List) {
+				r.read(child, "")
+				return false
+			}
 		case *ast.CallExpr:
 			if gate := r.gate(child); gate != "" {
 				r.asks = append(r.asks, ask{gates: []featuregate.Feature{gate}, at: r.file.at(child), resource: resource})
 			}
 		}
 		return true
+	})
+}
+
+// servesSubresources returns true for statements that only add to what a server serves
+// below resources: storage[resource+"/x"] = ….
+func servesSubresources(statements []ast.Stmt) bool {
+	return len(statements) > 0 && !slices.ContainsFunc(statements, func(statement ast.Stmt) bool {
+		assign, ok := statement.(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != 1 {
+			return true
+		}
+		place, ok := assign.Lhs[0].(*ast.IndexExpr)
+		if !ok {
+			return true
+		}
+		_, below := place.Index.(*ast.BinaryExpr)
+		return !below
 	})
 }
 

@@ -23,11 +23,13 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/features"
 )
 
@@ -98,11 +100,63 @@ func markedFields(t *testing.T) []markedField {
 		for _, comment := range file.Comments {
 			all += len(marker.FindAllString(commentText(comment), -1))
 		}
-		if all != above {
-			t.Errorf("%s has %d markers and %d of them are above fields; teach this test where the others are", file.name, all, above)
+		if values := len(markedValues(file)); all != above+values {
+			t.Errorf("%s has %d markers, and %d of them are above fields and %d above constants; teach this test where the others are", file.name, all, above, values)
 		}
 	}
 	return found
+}
+
+// markedValue is a constant with a marker.
+type markedValue struct {
+	value, at string
+	// gates lists the gates that are all on when a field may have the value.
+	gates []featuregate.Feature
+}
+
+// markedValues returns the constants of a file of types that have a marker.
+func markedValues(file sourceFile) []markedValue {
+	var found []markedValue
+	ast.Inspect(file.File, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		text, ok := spec.Values[0].(*ast.BasicLit)
+		if !ok {
+			return true
+		}
+		for _, match := range marker.FindAllStringSubmatch(commentText(spec.Doc)+commentText(spec.Comment), -1) {
+			value, _ := strconv.Unquote(text.Value)
+			m := markedValue{value: value, at: file.at(spec)}
+			for _, gate := range strings.Split(match[1]+match[2], ",") {
+				m.gates = append(m.gates, featuregate.Feature(gate))
+			}
+			found = append(found, m)
+		}
+		return true
+	})
+	return found
+}
+
+// TestMarkedValuesAreCovered checks that a gate's verdict handles the values that the gate
+// guards, wherever their type is used.
+func TestMarkedValuesAreCovered(t *testing.T) {
+	open, entries, known := openGates(t), verdicts(), knownGates(t).GetAll()
+	for _, file := range parse(t, api, ".", apiTypes) {
+		for _, m := range markedValues(file) {
+			for _, gate := range m.gates {
+				if _, ok := known[gate]; !ok {
+					t.Errorf("%s: the marker of the value %s names no gate (%s)", m.at, m.value, gate)
+				}
+				_, unfinished := open[gate]
+				covered := slices.ContainsFunc(entries[gate].Stores(), func(stored task.Field) bool { return stored.Value == m.value })
+				if unfinished && !covered {
+					t.Errorf("%s: gate %s guards the value %s, and its Entry in pkg/featurelifecycle/catalog has no path that ends in =%s; add a task for it, and an object with it to testdata/%s.yaml", m.at, gate, m.value, m.value, gate)
+				}
+			}
+		}
+	}
 }
 
 // commentText is the comment as it is written; CommentGroup.Text leaves out lines

@@ -18,6 +18,7 @@ package catalog
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/feature-lifecycle/lifecycle"
@@ -25,12 +26,25 @@ import (
 )
 
 var (
-	ingresses = networkingv1.SchemeGroupVersion.WithResource("ingresses")
-	services  = corev1.SchemeGroupVersion.WithResource("services")
+	endpointSlices = discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
+	ingresses      = networkingv1.SchemeGroupVersion.WithResource("ingresses")
+	services       = corev1.SchemeGroupVersion.WithResource("services")
 )
 
 // network are the features of SIG Network.
 var network = []Entry{
+	{Feature: lifecycle.Feature{
+		// The server refuses every change of a Service with one of the values
+		// while the gate is off. The controller writes the slices again
+		// without hints for nodes.
+		Name: features.PreferSameTrafficDistribution,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.WaitForNone(services, "traffic distribution to the same node or zone",
+				"spec.trafficDistribution="+corev1.ServiceTrafficDistributionPreferSameNode,
+				"spec.trafficDistribution="+corev1.ServiceTrafficDistributionPreferSameZone),
+			lifecycle.ClearField(endpointSlices, "endpoints[*].hints.forNodes"),
+		},
+	}, OtherCopies: "last-applied annotations and what GitOps tools apply again keep the value: the server refuses it; slices follow their Service"},
 	{Feature: lifecycle.Feature{
 		// Only kube-apiserver queries the gate. A name cannot be changed, and
 		// deleting a Service takes its address from its clients, so users have

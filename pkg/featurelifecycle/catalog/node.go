@@ -32,6 +32,8 @@ var nodeLocal = []Entry{
 		Config: "cpuManagerPolicyOptions distribute-cpus-across-numa: kubelet does not start with it while the gate is off."},
 	{Feature: named("ContainerCheckpoint"), Stateless: onNodes,
 		Node: "Archives of containers, with their memory, stay in checkpoints/ until an administrator deletes them; kubelet never does. The runtime's own copies are the runtime's."},
+	{Feature: named("DisableCPUQuotaWithExclusiveCPUs"), Stateless: onNodes,
+		Node: "Containers with exclusive CPUs that run without a CPU quota keep none until they start again."},
 	// The state file is BasedOnPodPriority's.
 	{Feature: named("GracefulNodeShutdown"), Stateless: onNodes,
 		Node:   "/etc/systemd/logind.conf.d/99-kubelet.conf, which kubelet writes when systemd allows inhibitors less than the grace period, stays and continues to delay shutdowns that are inhibited, until an administrator deletes it. Kubelet's inhibitor lock ends with its process.",

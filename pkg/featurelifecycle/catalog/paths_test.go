@@ -22,6 +22,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -121,9 +123,52 @@ func covers(stored task.Field, resource schema.GroupResource, path string) bool 
 }
 
 // eachField calls visit for every field below a Go type, with the struct that
-// declares it and its path. A type within itself is not entered again.
+// declares it and its path. A type within itself is entered as often as nested permits.
 func eachField(kind reflect.Type, visit func(owner reflect.Type, field reflect.StructField, path string)) {
 	eachFieldBelow(kind, "", nil, visit)
+}
+
+// nested has the types that contain themselves, with the levels of them that validation
+// permits. A level is not entered where the type is nested without a limit: there no gate
+// guards a field.
+var nested = map[reflect.Type]int{
+	reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate](): compositeLevels,
+	reflect.TypeFor[apiextensionsv1.JSONSchemaProps]():             1,
+}
+
+// TestNestedTypes checks that no other stored type contains itself, and that each of these
+// does.
+func TestNestedTypes(t *testing.T) {
+	found := map[reflect.Type]bool{}
+	var enter func(kind reflect.Type, within []reflect.Type)
+	enter = func(kind reflect.Type, within []reflect.Type) {
+		for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice || kind.Kind() == reflect.Map {
+			kind = kind.Elem()
+		}
+		if kind.Kind() != reflect.Struct {
+			return
+		}
+		if slices.Contains(within, kind) {
+			found[kind] = true
+			return
+		}
+		for i := range kind.NumField() {
+			enter(kind.Field(i).Type, append(slices.Clone(within), kind))
+		}
+	}
+	for _, r := range storedResources(t) {
+		enter(r.kind, nil)
+	}
+	for kind := range found {
+		if nested[kind] == 0 {
+			t.Errorf("%s contains itself; add it to nested in paths_test.go with the levels that validation permits, and spell them in paths", kind)
+		}
+	}
+	for kind := range nested {
+		if !found[kind] {
+			t.Errorf("no stored resource has %s within itself; remove it from nested in paths_test.go", kind)
+		}
+	}
 }
 
 func eachFieldBelow(kind reflect.Type, prefix string, within []reflect.Type, visit func(reflect.Type, reflect.StructField, string)) {
@@ -139,7 +184,13 @@ func eachFieldBelow(kind reflect.Type, prefix string, within []reflect.Type, vis
 			return
 		}
 	}
-	if slices.Contains(within, kind) {
+	depth := 0
+	for _, outer := range within {
+		if outer == kind {
+			depth++
+		}
+	}
+	if depth >= max(1, nested[kind]) {
 		return
 	}
 	within = append(slices.Clone(within), kind)

@@ -141,6 +141,12 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: templateCopies},
 	{Feature: lifecycle.Feature{
+		// With the gate off the server takes the volume and its mounts out of
+		// a new Pod, whose containers then run without the files.
+		Name:      features.ImageVolume,
+		OnDisable: lifecycle.WaitForNoneInPods("image volumes", "spec.volumes[*].image"),
+	}, OtherCopies: templateCopies},
+	{Feature: lifecycle.Feature{
 		// kubelet takes the mounts of a container from its last status while
 		// the Pod exists, gate or not (kubelet_pods.go,
 		// convertContainerStatus). It would restore removed ones. An empty
@@ -168,6 +174,19 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: appliedCopies},
 	{Feature: lifecycle.Feature{
+		// The status goes first, since it need not wait for users. A resize
+		// changes the resources of containers, which every Pod may have.
+		Name: features.InPlacePodVerticalScaling,
+		OnDisable: slices.Concat(clearContainerStatuses("resources"), clearContainerStatuses("allocatedResources"),
+			lifecycle.Tasks{
+				lifecycle.ClearField(pods, "status.resize"),
+				lifecycle.ClearField(pods, "status.conditions[type="+string(corev1.PodResizePending)+"]"),
+				lifecycle.ClearField(pods, "status.conditions[type="+string(corev1.PodResizeInProgress)+"]"),
+			},
+			lifecycle.WaitForNoneInPods("resize policies", ofContainers("resizePolicy")...)),
+	}, OtherCopies: templateCopies + "; " + statusCopies,
+		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to a Pod. Kubelet without the gate does not read them, and a Pod that starts again gets what its spec has."},
+	{Feature: lifecycle.Feature{
 		// kubelet rewrites the information about the node when it starts,
 		// without the field while its gate is off. A node that is down keeps it.
 		Name:      features.KubeletInUserNamespace,
@@ -189,6 +208,15 @@ var podsOfNodes = []Entry{
 	}, OtherCopies: templateCopies,
 		Node: "The cgroups of Pods have the limits of the whole Pod and go with the Pods."},
 	{Feature: lifecycle.Feature{
+		// kubelet and the scheduler write the number again only while the
+		// gate is on or the status has one (pkg/api/v1/pod/util.go).
+		Name: features.PodObservedGenerationTracking,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(pods, "status.observedGeneration"),
+			lifecycle.ClearField(pods, "status.conditions[*].observedGeneration"),
+		},
+	}, OtherCopies: statusCopies},
+	{Feature: lifecycle.Feature{
 		Name:      features.PodReadyToStartContainersCondition,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.conditions[type=PodReadyToStartContainers]")},
 		Control:   lifecycle.Central,
@@ -201,6 +229,12 @@ var podsOfNodes = []Entry{
 			{Field: task.Field{Resource: pods.GroupResource(), Path: "metadata.labels{topology.kubernetes.io/region}"}, Why: podTopologyLabels},
 		},
 		OtherCopies: "environment variables and volumes of the downward API have the labels as long as the Pod has them; templates do not get them"},
+	{Feature: lifecycle.Feature{
+		// The server replaces the value by Default in a new Pod. Default is
+		// what a container without the field has.
+		Name:      features.ProcMountType,
+		OnDisable: lifecycle.WaitForNoneInPods("an unmasked /proc", ofContainers("securityContext.procMount="+string(corev1.UnmaskedProcMount))...),
+	}, OtherCopies: valueCopies},
 	{Feature: lifecycle.Feature{
 		// Validation does not let it into the status of ephemeral containers.
 		Name: features.ResourceHealthStatus,
@@ -235,11 +269,31 @@ var podsOfNodes = []Entry{
 		Control: lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: valueCopies + "; " + statusCopies},
 	{Feature: lifecycle.Feature{
+		// Without the gate the groups of the image join those of the Pod. The
+		// status goes first, since it need not wait for users; kubelets write
+		// it for every container. A kubelet without the gate leaves what its
+		// Node says about the runtime (kubelet/nodestatus, NodeFeatures).
+		Name: features.SupplementalGroupsPolicy,
+		OnDisable: slices.Concat(
+			lifecycle.Tasks{lifecycle.ClearField(nodes, "status.features")},
+			clearContainerStatuses("user"),
+			lifecycle.WaitForNoneInPods("policies of supplemental groups", "spec.securityContext.supplementalGroupsPolicy")),
+	}, OtherCopies: templateCopies + "; " + statusCopies},
+	{Feature: lifecycle.Feature{
 		// Each of the fields may be used without the other.
 		Name:      features.UserNamespacesHostNetworkSupport,
 		OnDisable: lifecycle.WaitForNoneInPods("a user namespace in the host's network", "spec[hostNetwork=true].hostUsers=false"),
 		Control:   lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: valueCopies},
+	{Feature: lifecycle.Feature{
+		// kubelet without the gate does not start a Pod with the field.
+		Name:      features.UserNamespacesSupport,
+		OnDisable: lifecycle.WaitForNoneInPods("a user namespace", "spec.hostUsers=false"),
+	}, Retained: []Remainder{
+		{Field: task.Field{Resource: pods.GroupResource(), Path: "spec.hostUsers"}, Why: "true is what a Pod without the field has, and goes with the Pod; false is waited for"},
+		{Field: task.Field{Resource: nodes.GroupResource(), Path: "status.runtimeHandlers"}, Why: "kubelet lists what the runtime can, recursive read-only mounts among it, whose gate is finished; the list stays right"},
+	}, OtherCopies: templateCopies + "; " + statusCopies,
+		Node: "pods/<uid>/userns has the range of IDs of a Pod, and goes with the Pod."},
 	{Feature: lifecycle.Feature{
 		// The runtime mounts with the options whether kubelet's gate is on or
 		// not; with the gate off the server lets no new pod have them.

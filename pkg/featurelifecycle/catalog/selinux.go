@@ -24,6 +24,12 @@ import (
 // selinux are the features of SIG Storage about the SELinux labels of volumes.
 var selinux = []Entry{
 	{Feature: lifecycle.Feature{
+		// Without the gate kubelet mounts volumes with a label, or relabels
+		// their files, whatever the Pod says.
+		Name:      features.SELinuxChangePolicy,
+		OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy", "spec.securityContext.seLinuxChangePolicy"),
+	}, OtherCopies: templateCopies, BootstrapRBAC: true, Controller: "selinux-warning-controller"},
+	{Feature: lifecycle.Feature{
 		// The field is older, and so is its other value, Recursive. Without
 		// the gate MountOption is honored for ReadWriteOncePod volumes only;
 		// the files of others are relabeled one by one.
@@ -31,5 +37,13 @@ var selinux = []Entry{
 		OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy MountOption", "spec.securityContext.seLinuxChangePolicy=MountOption"),
 		Control:   lifecycle.Central,
 	}, OtherCopies: valueCopies,
+		Node: "Volumes that are mounted with -o context keep that until their Pods end."},
+	{Feature: lifecycle.Feature{
+		// While it is on, defaulting writes false into every CSIDriver on
+		// every write. Without the gate kubelet relabels the files of all
+		// volumes and reads no field.
+		Name:      features.SELinuxMountReadWriteOncePod,
+		OnDisable: lifecycle.Tasks{lifecycle.ClearField(csiDrivers, "spec.seLinuxMount")},
+	}, OtherCopies: appliedCopies,
 		Node: "Volumes that are mounted with -o context keep that until their Pods end."},
 }

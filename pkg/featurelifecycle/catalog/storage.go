@@ -22,17 +22,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/features"
 )
 
 var (
-	csiNodes     = storagev1.SchemeGroupVersion.WithResource("csinodes")
-	csiDrivers   = storagev1.SchemeGroupVersion.WithResource("csidrivers")
-	volumeClaims = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+	csiDrivers        = storagev1.SchemeGroupVersion.WithResource("csidrivers")
+	csiNodes          = storagev1.SchemeGroupVersion.WithResource("csinodes")
+	volumeAttachments = storagev1.SchemeGroupVersion.WithResource("volumeattachments")
+	volumeClaims      = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
 )
 
 // storage are the features of SIG Storage.
 var storage = []Entry{
+	{Feature: lifecycle.Feature{
+		// A driver that expects tokens among the secrets finds none there
+		// without the gate, so its owner has to change it first.
+		Name:      features.CSIServiceAccountTokenSecrets,
+		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(csiDrivers, "tokens among the secrets", "spec.serviceAccountTokenInSecrets")},
+	}, OtherCopies: appliedCopies},
 	{Feature: lifecycle.Feature{
 		// kubelets write all three and stop writing with the gate; what they
 		// wrote would say that a volume is unhealthy forever. A kubelet whose
@@ -44,7 +52,10 @@ var storage = []Entry{
 			lifecycle.ClearField(pods, "status.volumeHealth"),
 		},
 		Control: lifecycle.Central,
-	}, OtherCopies: statusCopies, BootstrapRBAC: true},
+	}, Retained: []Remainder{{
+		Field: task.Field{Resource: statefulSets.GroupResource(), Path: "spec.volumeClaimTemplates[*].status.healthStatus"},
+		Why:   "the type of a claim template has a status, which nothing reads: a claim that is made of it begins without one",
+	}}, OtherCopies: statusCopies, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// A claim's spec cannot be changed, nor a StatefulSet's claim
 		// templates. Deleting a claim deletes a volume, so users have to
@@ -63,6 +74,16 @@ var storage = []Entry{
 		Control: lifecycle.Central,
 	}, OtherCopies: "nothing of templates, whose every kind is waited for, is dropped; last-applied annotations, ControllerRevisions and what GitOps tools apply again keep the source, and bring it back into templates; the server drops it from new claims",
 		OnReapply: "a template that is applied again has the source, and the server drops it from the claims that are made of it: their volumes are empty; condition Clean names the template"},
+	{Feature: lifecycle.Feature{
+		// Without the gate kubelet asks a driver once how many volumes fit.
+		// Attachments keep the code of an error that the feature acted on.
+		Name: features.MutableCSINodeAllocatableCount,
+		OnDisable: lifecycle.Tasks{
+			lifecycle.ClearField(csiDrivers, "spec.nodeAllocatableUpdatePeriodSeconds"),
+			lifecycle.ClearField(volumeAttachments, "status.attachError.errorCode"),
+			lifecycle.ClearField(volumeAttachments, "status.detachError.errorCode"),
+		},
+	}, OtherCopies: appliedCopies + "; " + statusCopies},
 	{Feature: lifecycle.Feature{
 		// The controller stops writing the condition and never removes it: a
 		// claim that is used again would still be marked unused.

@@ -181,6 +181,33 @@ func parse(t *testing.T, module, folder string, choose func(name string) bool) [
 	return found
 }
 
+// sourceText is a file of upstream as it is written.
+type sourceText struct{ name, text string }
+
+// sourceTexts returns the files of Go below a folder of a module, without tests and what
+// is generated.
+func sourceTexts(t *testing.T, module, folder string) []sourceText {
+	t.Helper()
+	var found []sourceText
+	root := moduleDir(t, module)
+	err := filepath.WalkDir(filepath.Join(root, folder), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(entry.Name(), "zz_generated") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, name)
+		found = append(found, sourceText{path.Join(module, filepath.ToSlash(relative)), string(text)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // filesNamed chooses files with one of the names.
 func filesNamed(names ...string) func(string) bool {
 	return func(name string) bool { return slices.Contains(names, name) }
@@ -273,6 +300,23 @@ func storedResources(t *testing.T) map[schema.GroupResource]resource {
 				if r.ResponseKind != nil {
 					add(schema.GroupVersionKind{Group: g.Name, Version: v.Version, Kind: r.ResponseKind.Kind}, r.Resource, r.Verbs)
 				}
+			}
+		}
+	}
+	return found
+}
+
+// publishedResources returns the resources of API groups that upstream can serve, in every
+// version.
+func publishedResources(t *testing.T) map[schema.GroupVersionResource]bool {
+	t.Helper()
+	var groups apidiscoveryv2.APIGroupDiscoveryList
+	readPublished(t, "aggregated_v2.json", &groups)
+	found := map[schema.GroupVersionResource]bool{}
+	for _, g := range groups.Items {
+		for _, v := range g.Versions {
+			for _, r := range v.Resources {
+				found[schema.GroupVersionResource{Group: g.Name, Version: v.Version, Resource: r.Resource}] = true
 			}
 		}
 	}

@@ -34,11 +34,12 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 )
 
-// TestGateChangesFrom135To136AreDocumented compares docs/upgrade.md with the gates whose
+// TestGateChangesOfTheVersionAreDocumented compares docs/upgrade.md with the gates whose
 // stage, default or lock the release changes. Gates that are added in pkg/features do not
 // count.
-func TestGateChangesFrom135To136AreDocumented(t *testing.T) {
-	before, after := utilversion.MustParse("1.35"), utilversion.MustParse("1.36")
+func TestGateChangesOfTheVersionAreDocumented(t *testing.T) {
+	emulated := emulatedVersions(t)
+	before, after := emulated[1], emulated[0]
 	added := addedGates(t)
 	var differing, flipped []string
 	all := knownGates(t).GetAllVersioned()
@@ -58,7 +59,7 @@ func TestGateChangesFrom135To136AreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("Between 1.35 and 1.36, %d gates differ, and %d of them have another default.", len(differing), len(flipped)); !strings.Contains(string(page), want) {
+	if want := fmt.Sprintf("Between %s and %s, %d gates differ, and %d of them have another default.", before, after, len(differing), len(flipped)); !strings.Contains(string(page), want) {
 		t.Errorf("docs/upgrade.md does not say %q; these differ: %s\nand these have another default: %s", want, strings.Join(differing, ", "), strings.Join(flipped, ", "))
 	}
 }
@@ -95,7 +96,8 @@ func specAt(specs featuregate.VersionedSpecs, version *utilversion.Version) feat
 // crossed. This binary never crosses one above its version, and no binary one
 // below all that it can emulate.
 func TestVersionBoundariesAreWithinReach(t *testing.T) {
-	lowest, highest := utilversion.MustParse("1.33"), utilversion.MustParse("1.36")
+	emulated := emulatedVersions(t)
+	lowest, highest := emulated[len(emulated)-1].SubtractMinor(1), emulated[0]
 	boundaries := 0
 	for _, e := range All() {
 		for _, v := range e.Versions {

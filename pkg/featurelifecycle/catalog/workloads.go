@@ -56,7 +56,7 @@ var workloadAware = []Entry{
 	}, OtherCopies: podGroupCopies, APIs: []API{{
 		GroupVersion: schedulingv1alpha3.SchemeGroupVersion, Resources: []string{compositePodGroups.Resource},
 		Without: withoutGroups,
-	}}, BootstrapRBAC: true},
+	}, workloadsAPI}, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// A Workload's spec cannot be changed, and neither can a PodGroup's
 		// claims. A group goes after its pods (its finalizer sees to that), so
