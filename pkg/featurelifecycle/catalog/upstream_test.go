@@ -44,8 +44,8 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/component-base/featuregate"
-	"k8s.io/component-base/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 )
 
@@ -66,13 +66,9 @@ func knownGates(t *testing.T) featuregate.MutableVersionedFeatureGate {
 // first.
 func emulatedVersions(t *testing.T) []*utilversion.Version {
 	t.Helper()
-	highest, err := utilversion.ParseMajorMinor(version.DefaultKubeBinaryVersion)
+	versions, err := EmulatedVersions()
 	if err != nil {
 		t.Fatal(err)
-	}
-	var versions []*utilversion.Version
-	for below := range uint(EmulatedMinors + 1) {
-		versions = append(versions, highest.SubtractMinor(below))
 	}
 	return versions
 }
@@ -88,10 +84,8 @@ func openGates(t *testing.T) map[featuregate.Feature]featuregate.FeatureSpec {
 			continue
 		}
 		for _, v := range emulatedVersions(t) {
-			spec := specAt(specs, v)
-			unfinished := spec.PreRelease == featuregate.Alpha || spec.PreRelease == featuregate.Beta
-			if unfinished && !spec.LockToDefault {
-				open[name] = spec
+			if Open(versionskew.SpecAt(specs, v)) {
+				open[name] = specAt(specs, v)
 				break
 			}
 		}
