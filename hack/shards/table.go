@@ -209,6 +209,25 @@ var shards = []Shard{
 	{
 		Name: "gates", Covers: "every open gate: on, used, off, pristine",
 		Packages: []string{"./test/e2e_features/gates"}, Needs: []string{"all", "upstream"}, Inputs: []string{"pkg"},
+		Parts: map[string]string{"test/e2e_features/gates.TestEveryGate": "at the version of the binaries"},
+	},
+	{
+		Name: "gates-1.36", Covers: "the same in servers that emulate 1.36",
+		Packages: []string{"./test/e2e_features/gates"}, Run: "^TestEveryGate$",
+		Parts: map[string]string{"test/e2e_features/gates.TestEveryGate": "emulating 1.36"},
+		Needs: []string{"all", "upstream"}, Env: []string{"EMULATED=1.36"}, Inputs: []string{"pkg"},
+	},
+	{
+		Name: "gates-1.35", Covers: "the same in servers that emulate 1.35",
+		Packages: []string{"./test/e2e_features/gates"}, Run: "^TestEveryGate$",
+		Parts: map[string]string{"test/e2e_features/gates.TestEveryGate": "emulating 1.35"},
+		Needs: []string{"all", "upstream"}, Env: []string{"EMULATED=1.35"}, Inputs: []string{"pkg"},
+	},
+	{
+		Name: "gates-1.34", Covers: "the same in servers that emulate 1.34",
+		Packages: []string{"./test/e2e_features/gates"}, Run: "^TestEveryGate$",
+		Parts: map[string]string{"test/e2e_features/gates.TestEveryGate": "emulating 1.34"},
+		Needs: []string{"all", "upstream"}, Env: []string{"EMULATED=1.34"}, Inputs: []string{"pkg"},
 	},
 	{
 		Name: "pages-a", Covers: "commands of pages from A to O",

@@ -25,16 +25,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	genericfeatures "k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/feature-lifecycle/lifecycletest"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	lifecyclefeatures "k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
 )
 
@@ -54,8 +59,51 @@ var unknown = map[string][]featuregate.Feature{
 
 const hollow = "kubemark"
 
+// emulatedVersion is the version that the servers of TestEveryGate emulate: that of
+// EMULATED, or their own. Nodes may be older than servers and not newer, and kubelets
+// emulate none: a cluster that emulates an older version has no hollow nodes, whose gates
+// are those of this version.
+var emulatedVersion = sync.OnceValues(func() (*utilversion.Version, error) {
+	versions, err := catalog.EmulatedVersions()
+	if err != nil || os.Getenv("EMULATED") == "" {
+		return versions[0], err
+	}
+	version, err := utilversion.ParseMajorMinor(os.Getenv("EMULATED"))
+	if err != nil {
+		return nil, fmt.Errorf("EMULATED is %q and has to be a version such as %s: %w", os.Getenv("EMULATED"), versions[1], err)
+	}
+	if !slices.ContainsFunc(versions, version.EqualTo) {
+		return nil, fmt.Errorf("EMULATED is %s; binaries of this version can emulate %s", version, versions)
+	}
+	return version, nil
+})
+
+// emulates returns whether servers emulate an older version.
+func emulates() bool {
+	versions, err := catalog.EmulatedVersions()
+	version, _ := emulatedVersion()
+	return err == nil && version != nil && !version.EqualTo(versions[0])
+}
+
+// specAt returns a gate's spec at the version of this run.
+func specAt(name featuregate.Feature) versionskew.Spec {
+	version, err := emulatedVersion()
+	if err != nil {
+		return versionskew.Spec{}
+	}
+	return versionskew.SpecAt(utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[name], version)
+}
+
 // gates are values for gates.
 type gates map[featuregate.Feature]bool
+
+// hollowNodes is the number of hollow nodes of this run.
+func hollowNodes() int {
+	if emulates() {
+		return 0
+	}
+	return nodes
+}
 
 // arguments are the flags of each component that give it the values. All APIs
 // are served for which storage is made: those whose storage is gated go away with
@@ -63,7 +111,7 @@ type gates map[featuregate.Feature]bool
 func (g gates) arguments() map[string][]string {
 	arguments := map[string][]string{}
 	components := []string{localcluster.APIServer, localcluster.ControllerManager, localcluster.Scheduler}
-	for i := range nodes {
+	for i := range hollowNodes() {
 		node := localcluster.NodeName(i + 1)
 		components = append(components, localcluster.Kubelet(node), localcluster.Proxy(node))
 	}
@@ -85,6 +133,12 @@ func (g gates) arguments() map[string][]string {
 	// No process contradicts here; five seconds are enough for reports to
 	// arrive. Nodes of fixtures have no kubelets that could report.
 	server := []string{"--feature-settle-period=5s", "--feature-grace-period=10s", "--runtime-config=api/all=true"}
+	if emulates() {
+		version, _ := emulatedVersion()
+		for _, component := range components {
+			arguments[component] = append(arguments[component], "--emulated-version="+version.String())
+		}
+	}
 	if g[genericfeatures.RemoteRequestHeaderUID] {
 		// Without its flag the gate stores nothing; with the gate off it is refused.
 		server = append(server, "--requestheader-uid-headers=X-Remote-Uid")
@@ -100,10 +154,10 @@ func (g gates) arguments() map[string][]string {
 func together(names ...featuregate.Feature) (on, off gates) {
 	on, off = gates{}, gates{}
 	dependencies := utilfeature.DefaultFeatureGate.Dependencies()
-	known := utilfeature.DefaultFeatureGate.DeepCopy().GetAll()
+	settable := func(name featuregate.Feature) bool { spec := specAt(name); return spec.Known && !spec.Locked }
 	var turnOn, turnOff func(featuregate.Feature)
 	turnOn = func(name featuregate.Feature) {
-		if on[name] || known[name].LockToDefault {
+		if on[name] || !settable(name) {
 			return
 		}
 		on[name] = true
@@ -112,7 +166,7 @@ func together(names ...featuregate.Feature) (on, off gates) {
 		}
 	}
 	turnOff = func(name featuregate.Feature) {
-		if _, done := off[name]; done {
+		if _, done := off[name]; done || !settable(name) {
 			return
 		}
 		off[name] = false
@@ -143,15 +197,25 @@ func cases(t *testing.T) ([]catalog.Entry, []*lifecycletest.Case) {
 	only := featuregate.Feature(os.Getenv("FEATURE"))
 	var entries []catalog.Entry
 	var all []*lifecycletest.Case
+	version, err := emulatedVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	everything := catalog.Serving{Enabled: func(schema.GroupVersionResource) bool { return true }, Emulated: version, Scheme: legacyscheme.Scheme}
 	for _, entry := range catalog.All() {
 		// Turned off it could not say what becomes of anything.
-		if (only == "" || only == entry.Name) && entry.Name != lifecyclefeatures.FeatureLifecycle {
-			entries = append(entries, entry)
-			all = append(all, newCase(t, entry))
+		if only != "" && only != entry.Name || entry.Name == lifecyclefeatures.FeatureLifecycle || !catalog.Open(specAt(entry.Name)) {
+			continue
 		}
+		if missing := entry.NotServed(everything); len(missing) > 0 {
+			t.Logf("%s cannot be on at %s: %s", entry.Name, version, strings.Join(missing, "; "))
+			continue
+		}
+		entries = append(entries, entry)
+		all = append(all, newCase(t, entry))
 	}
 	if len(entries) == 0 {
-		t.Fatalf("the catalog has no verdict on a gate %s, or it is the system itself; FEATURE is the exact name of an alpha or beta gate that is not locked, as pkg/features or upstream declares it", only)
+		t.Fatalf("the catalog has no verdict on a gate %s, or it is the system itself, or not open at %s; FEATURE is the exact name of an alpha or beta gate that is not locked, as pkg/features or upstream declares it", only, version)
 	}
 	return entries, all
 }
