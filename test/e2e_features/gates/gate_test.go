@@ -103,6 +103,40 @@ func (w *world) restart(t *testing.T, arguments map[string][]string) moment {
 // gates have their defaults then.
 func TestEveryGate(t *testing.T) {
 	entries, all := cases(t)
+	on, off := together(names(entries)...)
+	first, then := inTurn(entries, all)
+	turned := map[gate]bool{}
+	passage{
+		entries: entries, all: all, nodes: hollowNodes(), turns: [][]*lifecycletest.Case{first, then}, begin: off.arguments(), on: on.arguments(),
+		off: func(w *world, turn []*lifecycletest.Case) map[string][]string {
+			return w.turnOff(turned, on, turn).arguments()
+		},
+		gone: gone(off),
+	}.run(t)
+}
+
+// passage takes features of a cluster that has never had them on through on, used, off and
+// pristine.
+type passage struct {
+	// entries have the verdicts and all the objects of the features, in the same order.
+	entries []catalog.Entry
+	all     []*lifecycletest.Case
+	// nodes is the number of hollow nodes.
+	nodes int
+	// turns are the features that are turned off by one restart, one restart after the
+	// other.
+	turns [][]*lifecycletest.Case
+	// begin, on and off return the arguments of each component before the features are on,
+	// while they are on, and from a turn on.
+	begin, on map[string][]string
+	off       func(w *world, turn []*lifecycletest.Case) map[string][]string
+	// gone are the entries of all gates that are off in the end.
+	gone []catalog.Entry
+}
+
+// run reports one row for each feature.
+func (p passage) run(t *testing.T) {
+	entries, all := p.entries, p.all
 	rows := map[string]*row{}
 	for _, entry := range entries {
 		rows[string(entry.Name)] = &row{gate: string(entry.Name), verdict: verdict(entry), failed: true}
@@ -111,10 +145,9 @@ func TestEveryGate(t *testing.T) {
 	begun := time.Now()
 	step := func(what string) { t.Logf("%6.1f s %s", time.Since(begun).Seconds(), what) }
 
-	on, off := together(names(entries)...)
-	w := start(t, localcluster.Config{Nodes: hollowNodes(), ExtraArgs: off.arguments()})
+	w := start(t, localcluster.Config{Nodes: p.nodes, ExtraArgs: p.begin})
 	control := w.begin(t)
-	never := w.restart(t, on.arguments())
+	never := w.restart(t, p.on)
 	step("begun, with all of them off")
 	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 	defer cancel()
@@ -123,17 +156,15 @@ func TestEveryGate(t *testing.T) {
 	}
 	step("on")
 	w.use(t, all, control)
-	w.waitForControllers(t, gone(off))
+	w.waitForControllers(t, p.gone)
 	step("used")
 
 	var before *lifecycletest.View
-	first, then := inTurn(entries, all)
-	turned := map[gate]bool{}
-	for _, turn := range [][]*lifecycletest.Case{first, then} {
+	for _, turn := range p.turns {
 		if len(turn) == 0 {
 			continue
 		}
-		view := w.restart(t, w.turnOff(turned, on, turn).arguments()).View
+		view := w.restart(t, p.off(w, turn)).View
 		if before == nil {
 			before = view
 			for _, c := range all {
@@ -169,7 +200,7 @@ func TestEveryGate(t *testing.T) {
 		r.failed = len(r.problems) > 0
 	}
 	w.stop(t)
-	results.complain(t, pristine(never, w.moment(t), gone(off), all)...)
+	results.complain(t, pristine(never, w.moment(t), p.gone, all)...)
 }
 
 // inTurn separates features that take a collection away in which others have
