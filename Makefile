@@ -282,7 +282,7 @@ soak: all ## Run a cluster under flips, crashes, churn and compaction for two ho
 	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) SOAK_NAMES=$(SOAK_NAMES) go test -count=1 -timeout 0 -v -run $(if $(SOAK_NAMES),TestNamesThatAreAlwaysNew,TestDisruptionsAtOnce) ./test/e2e_features/disruption | tee $(OUT)/soak.txt
 
 .PHONY: test-versions
-test-versions: all upstream-previous ## Move a real control plane 1.35, 1.36, 1.35, 1.36 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.
+test-versions: all upstream-previous ## Move a real control plane 1.36, 1.37, 1.36, 1.37 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.
 	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestUndecodableObjectsReported' ./test/e2e_features/versions | tee $(OUT)/versions.txt
 
 # One page for docs-test, for example docs/upgrade.md; all without it.
@@ -350,7 +350,7 @@ findings: ## Show what is surprising in public libraries, on pinned packages; ne
 	@findings/run-all.sh
 
 .PHONY: update-upstream
-update-upstream: ## Move to the patch release KUBE_VERSION of Kubernetes.
+update-upstream: ## Move to the release KUBE_VERSION of Kubernetes, of this minor version or of the next one.
 	KUBE_VERSION='$(KUBE_VERSION)' hack/update-upstream.sh
 
 # A checkout of kubernetes/kubernetes, a new directory for a series, and 1 to land

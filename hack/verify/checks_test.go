@@ -140,6 +140,22 @@ func TestVersions(t *testing.T) {
 // of contents would need mdtoc.
 type update struct{ dir string }
 
+// standIn takes the place of the go command. What needs modules of upstream, or compiles,
+// leaves traces instead.
+const standIn = `#!/bin/bash
+case "$*" in
+"mod tidy")
+	echo >go.sum
+	if [[ -e $OFFLINE ]]; then echo 'no network' >&2; exit 1; fi
+	touch tidied ;;
+"list -m -f {{.GoMod}} k8s.io/kubernetes@"*) echo "$PWD/upstream/${5#*@}.mod" ;;
+build*./hack/undecided)
+	printf '#!/bin/bash\necho "Undecided: $*"; exit %s\n' "${UNDECIDED:-1}" >"$3"
+	chmod +x "$3" ;;
+*) exec 'REAL' "$@" ;;
+esac
+`
+
 func newUpdate(t *testing.T, named map[string]string) update {
 	t.Helper()
 	u := update{t.TempDir()}
@@ -155,7 +171,7 @@ func newUpdate(t *testing.T, named map[string]string) update {
 		named[name] = string(data)
 	}
 	named["hack/update-toc.sh"] = "#!/bin/bash\ntouch .git/contents\n"
-	named["stand-in/go"] = "#!/bin/bash\nif [[ \"$1 $2\" == 'mod tidy' ]]; then echo >go.sum; if [[ -e $OFFLINE ]]; then echo 'no network' >&2; exit 1; fi; touch tidied; else exec '" + real + "' \"$@\"; fi\n"
+	named["stand-in/go"] = strings.ReplaceAll(standIn, "REAL", real)
 	for name, text := range named {
 		file := filepath.Join(u.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -205,7 +221,7 @@ func (u update) to(t *testing.T, version, want string) map[string]string {
 // TestUpdateUpstream moves a small repository to the next patch release.
 func TestUpdateUpstream(t *testing.T) {
 	u := newUpdate(t, released())
-	for version, want := range map[string]string{"": "not a patch release", "1.36.4": "not a patch release", "v1.37.0": "another minor version"} {
+	for version, want := range map[string]string{"": "not a patch release", "1.36.4": "not a patch release", "v1.38.0": "one minor version at a time", "v1.35.9": "one minor version at a time"} {
 		if output, err := u.run(t, version, "hack/update-upstream.sh"); err == nil || !strings.Contains(output, want) {
 			t.Errorf("to %q: %v, %s; want %q", version, err, output, want)
 		}
@@ -230,6 +246,95 @@ func TestUpdateUpstream(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(u.dir, module, "tidied")); err != nil {
 			t.Errorf("go mod tidy has not run in %s", module)
 		}
+	}
+}
+
+// anotherMinor has the files that a move to another minor version needs or changes besides.
+func anotherMinor() map[string]string {
+	named := released()
+	for _, module := range []string{rootModule, libraryModule, exampleModule} {
+		named[module] = strings.Replace(named[module], "go 1.26.0", "go 1.25.0", 1)
+	}
+	named["go.work"] = "go 1.25.0\n\ngodebug default=go1.25\n\nuse .\n"
+	named[previousModule] = "module previous\n\ngo 1.24.0\n\n// As in go.mod of kubernetes/kubernetes 1.35.\ngodebug default=go1.24\n\nrequire (\n" +
+		"\tgithub.com/spf13/pflag v1.0.9 // indirect\n\tk8s.io/api v0.35.4 // indirect\n\tk8s.io/closed v0.35.4 // indirect\n\tk8s.io/klog/v2 v2.130.1 // indirect\n\tk8s.io/kubernetes v1.35.4 // indirect\n)\n"
+	named["docs/contributors/fork.md"] += "from v1.35.4 to 1.36.3_feature, then 1.36.3 alone\n"
+	for version, text := range map[string]string{
+		"v1.35.4": "go 1.24.0\n\ngodebug default=go1.24\n\nrequire (\n\tk8s.io/api v0.0.0\n\tk8s.io/closed v0.0.0\n)\n",
+		"v1.36.3": "go 1.25.0\n\ngodebug default=go1.25\n\nrequire (\n\tk8s.io/api v0.0.0\n\tk8s.io/client-go v0.0.0\n\tk8s.io/kubectl v0.0.0\n\tk8s.io/streaming v0.0.0\n)\n",
+		"v1.37.2": "go 1.26.0\n\ngodebug default=go1.26\n\nrequire (\n\tk8s.io/api v0.0.0\n\tk8s.io/client-go v0.0.0\n\tk8s.io/new v0.0.0\n\tk8s.io/streaming v0.0.0\n)\n",
+	} {
+		named["upstream/"+version+".mod"] = text
+	}
+	return named
+}
+
+// TestUpdateUpstreamToAnotherMinor: the version that shipped becomes the one before, and
+// what is undecided is printed.
+func TestUpdateUpstreamToAnotherMinor(t *testing.T) {
+	u := newUpdate(t, anotherMinor())
+	page := filepath.Join(u.dir, "README.md")
+	if err := os.WriteFile(page, []byte("on top of v1.36.3, edited\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := u.run(t, "v1.37.2", "hack/update-upstream.sh"); err == nil || !strings.Contains(output, "changes that are not committed") {
+		t.Errorf("with changes that are not committed: %v: %s", err, output)
+	}
+	if output, err := u.run(t, "", "git", "restore", "."); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	named := u.to(t, "v1.37.2", "Undecided: -from v1.36.3\n")
+	for name, want := range map[string][]string{
+		rootModule:                  {"k8s.io/kubernetes v1.37.2\n", "go 1.26.0\n", "godebug default=go1.26\n", "k8s.io/new v0.37.2\n"},
+		libraryModule:               {"k8s.io/streaming v0.37.2 // indirect\n", "go 1.26.0\n"},
+		exampleModule:               {"k8s.io/client-go v0.37.2\n", "k8s.io/feature-lifecycle v0.0.0\n"},
+		previousModule:              {"k8s.io/kubernetes v1.36.3 // indirect\n", "k8s.io/api v0.36.3 // indirect\n", "go 1.25.0\n", "kubernetes/kubernetes 1.36.\n", "godebug default=go1.25\n", "k8s.io/streaming v0.36.3\n"},
+		frameworkFile:               {`UpstreamVersion = "v1.37.2"`, `PreviousVersion = "v1.36.3"`},
+		changelog:                   {"# v1.37.2+feature.1\n", "## Changelog since v1.37.2\n"},
+		"README.md":                 {"on top of v1.37.2\n"},
+		"docs/contributors/fork.md": {"v1.37.2, which came from 1.36.3; nftables 1.0.6\n", "from v1.36.3 to 1.37.2_feature, then 1.37.2 alone\n"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(named[name], text) {
+				t.Errorf("%s does not have %q:\n%s", name, text, named[name])
+			}
+		}
+	}
+	for name, gone := range map[string]string{rootModule: "k8s.io/kubectl", previousModule: "k8s.io/closed"} {
+		if strings.Contains(named[name], gone) {
+			t.Errorf("%s has %s, which upstream does not have any more:\n%s", name, gone, named[name])
+		}
+	}
+	for _, other := range []string{"pflag", "klog"} {
+		if strings.Contains(named[previousModule], other) {
+			t.Errorf("%s has %s as the version before it had it:\n%s", previousModule, other, named[previousModule])
+		}
+	}
+	if work, err := os.ReadFile(filepath.Join(u.dir, "go.work")); err != nil || !strings.Contains(string(work), "go 1.26.0\n\ngodebug default=go1.26\n") {
+		t.Errorf("go.work: %v:\n%s", err, work)
+	}
+}
+
+// TestUpdateUpstreamToAnotherMinorFails: without the network everything is as it was, and a
+// list that could not be made is an error.
+func TestUpdateUpstreamToAnotherMinorFails(t *testing.T) {
+	u := newUpdate(t, anotherMinor())
+	offline := filepath.Join(u.dir, ".git", "offline")
+	if err := os.WriteFile(offline, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := u.run(t, "v1.37.2", "hack/update-upstream.sh"); err == nil || !strings.Contains(output, "no network") || !strings.Contains(output, "Not moved to v1.37.2: all files are as they were") {
+		t.Errorf("without a network: %v: %s", err, output)
+	}
+	if status, err := u.run(t, "", "git", "status", "--porcelain"); err != nil || status != "" {
+		t.Errorf("files are not as they were: %v\n%s", err, status)
+	}
+	if err := os.Remove(offline); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("UNDECIDED", "2")
+	if output, err := u.run(t, "v1.37.2", "hack/update-upstream.sh"); err == nil || !strings.Contains(output, "Moved from v1.36.3 to v1.37.2") {
+		t.Errorf("when what is undecided is unknown: %v: %s", err, output)
 	}
 }
 

@@ -1,0 +1,164 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package main lists what a person has to decide after a move to another minor version of
+// Kubernetes: gates without verdict, verdicts without gate, fields that no verdict covers,
+// priorities that collide, and pages that name the versions before. It runs the tests that
+// compare this repository with upstream, and prints what they find as a plain list.
+// hack/update-upstream.sh runs it; "go run ./hack/undecided" repeats it at any time.
+//
+// It exits with 0 when nothing is undecided, with 1 when something is, and with 2 when it
+// could not find out.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// question is one that tests answer.
+type question struct {
+	// asks is the heading of the list.
+	asks string
+	// pkg is the directory of the tests, below the root of the repository.
+	pkg string
+	// tests are their names. A name that ends with an asterisk stands for all that
+	// begin with it; each has to stand for a test.
+	tests []string
+}
+
+const catalog = "pkg/featurelifecycle/catalog"
+
+// questions are those that a new minor version asks. A test that compares with upstream and
+// leaves its finding to a person belongs here.
+var questions = []question{
+	{"Gates without verdict, verdicts without gate", catalog, []string{"TestEveryOpenGateHasAVerdict", "TestDeclarationsAreValidAndSorted"}},
+	{"Fields and collections that no verdict covers", catalog, []string{
+		"TestDropCodeIsCovered", "TestGatedStorageIsCovered", "TestMarkersAreCovered", "TestMarkersNameGates", "TestUnfinishedCollectionsHaveAVerdict",
+	}},
+	{"Verdicts whose fields are gone, or that other gates keep", catalog, []string{"TestPathsExist", "TestFieldsInVersions", "TestRemaindersWithAnotherGate"}},
+	{"Verdicts without fixture", catalog, []string{"TestStoredFieldsHaveFixtures"}},
+	{"Verdicts between versions", catalog, []string{"TestGateChanges*", "TestVersionBoundariesAreWithinReach"}},
+	{"APIs that gates need, and rules of bootstrap roles", catalog, []string{"TestAPIsMatchBinary", "TestNeededAPIsNotServedByDefault", "TestBootstrapRBAC"}},
+	{"Fields of published documents", "cmd/kube-apiserver/controlplane/apidocs", []string{"TestMarkers", "TestValuesOfEnums"}},
+	{"Priorities of groups in discovery", "cmd/kube-apiserver/controlplane", []string{"TestPrioritiesMatchUpstream", "TestEveryGroupHasAPriority"}},
+	{"Flags of kube-apiserver", "cmd/kube-apiserver/controlplane", []string{"TestAllOfUpstreamsFlagsAreThere"}},
+	{"Landing in a fork", "hack/fork", []string{"TestGate", "TestGroupVersions", "TestRules", "TestRestrictions", "TestModules", "TestSums", "TestDirect"}},
+}
+
+func main() {
+	from := flag.String("from", "", "The version before, for example v1.36.3: pages that name its minor version and the one below are listed, too.")
+	flag.Parse()
+	undecided, err := run(context.Background(), ".", *from, flag.Args(), os.Stdout)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "undecided:", err)
+		os.Exit(2)
+	case undecided:
+		os.Exit(1)
+	}
+}
+
+// run prints the lists, and returns whether one has an element.
+func run(ctx context.Context, root, from string, args []string, out io.Writer) (bool, error) {
+	if len(args) > 0 {
+		return false, fmt.Errorf("%q is no flag; usage: go run ./hack/undecided [-from v1.36.3], in the root of the repository", args)
+	}
+	var named []list
+	if from != "" {
+		pages, err := pagesNaming(ctx, root, from)
+		if err != nil {
+			return false, err
+		}
+		named = append(named, pages)
+	}
+	seen, err := runTests(ctx, root, questions)
+	if err != nil {
+		return false, err
+	}
+	lists, err := seen.answer(questions)
+	if err != nil {
+		return false, err
+	}
+	return printLists(out, append(lists, named...)), nil
+}
+
+// list is a heading with what is to be decided.
+type list struct {
+	heading  string
+	findings []string
+}
+
+// printLists writes all lists; those without findings show that they were asked for.
+func printLists(out io.Writer, lists []list) (undecided bool) {
+	for _, l := range lists {
+		if len(l.findings) == 0 {
+			fmt.Fprintf(out, "%s: nothing to decide\n", l.heading)
+			continue
+		}
+		undecided = true
+		fmt.Fprintf(out, "%s: %d\n", l.heading, len(l.findings))
+		for _, finding := range l.findings {
+			fmt.Fprintf(out, "  - %s\n", strings.ReplaceAll(finding, "\n", "\n    "))
+		}
+	}
+	return undecided
+}
+
+// runTests runs all tests of the questions and reads their events.
+func runTests(ctx context.Context, root string, asked []question) (*events, error) {
+	var packages, names []string
+	for _, q := range asked {
+		if pkg := "./" + q.pkg; !slices.Contains(packages, pkg) {
+			packages = append(packages, pkg)
+		}
+		for _, name := range q.tests {
+			if prefix, ok := strings.CutSuffix(name, "*"); ok {
+				name = prefix + ".*"
+			}
+			names = append(names, name)
+		}
+	}
+	// A result from the cache would be the same, but for tests that read files which
+	// the go command does not see.
+	args := append([]string{"test", "-count=1", "-json", "-run", "^(" + strings.Join(names, "|") + ")$"}, packages...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	var output, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &complaints
+	err := cmd.Run()
+	// Tests that fail make it exit with 1; what failed is in the events.
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	seen, readErr := readEvents(&output)
+	if readErr != nil {
+		return nil, readErr
+	}
+	if len(seen.packages) == 0 {
+		return nil, fmt.Errorf("go %s: %v: %s", strings.Join(args, " "), err, strings.TrimSpace(complaints.String()))
+	}
+	return seen, nil
+}
