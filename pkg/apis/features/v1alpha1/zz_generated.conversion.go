@@ -24,7 +24,6 @@ package v1alpha1
 import (
 	unsafe "unsafe"
 
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	conversion "k8s.io/apimachinery/pkg/conversion"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	featuresv1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -330,8 +329,7 @@ func Convert_features_FeatureCleanup_To_v1alpha1_FeatureCleanup(in *features.Fea
 }
 
 func autoConvert_v1alpha1_FeatureCleanupStatus_To_features_FeatureCleanupStatus(in *featuresv1alpha1.FeatureCleanupStatus, out *features.FeatureCleanupStatus, s conversion.Scope) error {
-	out.TransitionID = in.TransitionID
-	out.Tasks = *(*[]features.FeatureTask)(unsafe.Pointer(&in.Tasks))
+	*out = *(*features.FeatureCleanupStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -341,8 +339,7 @@ func Convert_v1alpha1_FeatureCleanupStatus_To_features_FeatureCleanupStatus(in *
 }
 
 func autoConvert_features_FeatureCleanupStatus_To_v1alpha1_FeatureCleanupStatus(in *features.FeatureCleanupStatus, out *featuresv1alpha1.FeatureCleanupStatus, s conversion.Scope) error {
-	out.TransitionID = in.TransitionID
-	out.Tasks = *(*[]featuresv1alpha1.FeatureTask)(unsafe.Pointer(&in.Tasks))
+	*out = *(*featuresv1alpha1.FeatureCleanupStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -352,9 +349,7 @@ func Convert_features_FeatureCleanupStatus_To_v1alpha1_FeatureCleanupStatus(in *
 }
 
 func autoConvert_v1alpha1_FeatureConfiguration_To_features_FeatureConfiguration(in *featuresv1alpha1.FeatureConfiguration, out *features.FeatureConfiguration, s conversion.Scope) error {
-	out.Value = in.Value
-	out.Source = features.FeatureValueSource(in.Source)
-	out.Previous = (*bool)(unsafe.Pointer(in.Previous))
+	*out = *(*features.FeatureConfiguration)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -364,9 +359,7 @@ func Convert_v1alpha1_FeatureConfiguration_To_features_FeatureConfiguration(in *
 }
 
 func autoConvert_features_FeatureConfiguration_To_v1alpha1_FeatureConfiguration(in *features.FeatureConfiguration, out *featuresv1alpha1.FeatureConfiguration, s conversion.Scope) error {
-	out.Value = in.Value
-	out.Source = featuresv1alpha1.FeatureValueSource(in.Source)
-	out.Previous = (*bool)(unsafe.Pointer(in.Previous))
+	*out = *(*featuresv1alpha1.FeatureConfiguration)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -430,8 +423,7 @@ func Convert_features_FeaturePlan_To_v1alpha1_FeaturePlan(in *features.FeaturePl
 }
 
 func autoConvert_v1alpha1_FeaturePlanSpec_To_features_FeaturePlanSpec(in *featuresv1alpha1.FeaturePlanSpec, out *features.FeaturePlanSpec, s conversion.Scope) error {
-	out.Enabled = (*bool)(unsafe.Pointer(in.Enabled))
-	out.TargetVersion = in.TargetVersion
+	*out = *(*features.FeaturePlanSpec)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -441,8 +433,7 @@ func Convert_v1alpha1_FeaturePlanSpec_To_features_FeaturePlanSpec(in *featuresv1
 }
 
 func autoConvert_features_FeaturePlanSpec_To_v1alpha1_FeaturePlanSpec(in *features.FeaturePlanSpec, out *featuresv1alpha1.FeaturePlanSpec, s conversion.Scope) error {
-	out.Enabled = (*bool)(unsafe.Pointer(in.Enabled))
-	out.TargetVersion = in.TargetVersion
+	*out = *(*featuresv1alpha1.FeaturePlanSpec)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -452,13 +443,7 @@ func Convert_features_FeaturePlanSpec_To_v1alpha1_FeaturePlanSpec(in *features.F
 }
 
 func autoConvert_v1alpha1_FeaturePlanStatus_To_features_FeaturePlanStatus(in *featuresv1alpha1.FeaturePlanStatus, out *features.FeaturePlanStatus, s conversion.Scope) error {
-	out.Tasks = *(*[]features.PlannedTask)(unsafe.Pointer(&in.Tasks))
-	out.Uses = *(*[]features.FeatureUse)(unsafe.Pointer(&in.Uses))
-	out.Dependents = *(*[]string)(unsafe.Pointer(&in.Dependents))
-	out.Blockers = *(*[]string)(unsafe.Pointer(&in.Blockers))
-	out.Configured = (*features.FeatureConfiguration)(unsafe.Pointer(in.Configured))
-	out.Dependencies = *(*[]string)(unsafe.Pointer(&in.Dependencies))
-	out.Unknown = *(*[]string)(unsafe.Pointer(&in.Unknown))
+	*out = *(*features.FeaturePlanStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -468,13 +453,7 @@ func Convert_v1alpha1_FeaturePlanStatus_To_features_FeaturePlanStatus(in *featur
 }
 
 func autoConvert_features_FeaturePlanStatus_To_v1alpha1_FeaturePlanStatus(in *features.FeaturePlanStatus, out *featuresv1alpha1.FeaturePlanStatus, s conversion.Scope) error {
-	out.Tasks = *(*[]featuresv1alpha1.PlannedTask)(unsafe.Pointer(&in.Tasks))
-	out.Uses = *(*[]featuresv1alpha1.FeatureUse)(unsafe.Pointer(&in.Uses))
-	out.Dependents = *(*[]string)(unsafe.Pointer(&in.Dependents))
-	out.Blockers = *(*[]string)(unsafe.Pointer(&in.Blockers))
-	out.Configured = (*featuresv1alpha1.FeatureConfiguration)(unsafe.Pointer(in.Configured))
-	out.Dependencies = *(*[]string)(unsafe.Pointer(&in.Dependencies))
-	out.Unknown = *(*[]string)(unsafe.Pointer(&in.Unknown))
+	*out = *(*featuresv1alpha1.FeaturePlanStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -532,17 +511,7 @@ func Convert_features_FeatureReportList_To_v1alpha1_FeatureReportList(in *featur
 }
 
 func autoConvert_v1alpha1_FeatureReportSpec_To_features_FeatureReportSpec(in *featuresv1alpha1.FeatureReportSpec, out *features.FeatureReportSpec, s conversion.Scope) error {
-	out.Component = in.Component
-	out.Instance = in.Instance
-	out.NodeName = in.NodeName
-	out.BinaryVersion = in.BinaryVersion
-	out.EmulationVersion = in.EmulationVersion
-	out.Features = *(*[]features.ReportedFeature)(unsafe.Pointer(&in.Features))
-	if err := Convert_v1alpha1_ReportLiveness_To_features_ReportLiveness(&in.Liveness, &out.Liveness, s); err != nil {
-		return err
-	}
-	out.Username = in.Username
-	out.Process = in.Process
+	*out = *(*features.FeatureReportSpec)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -552,17 +521,7 @@ func Convert_v1alpha1_FeatureReportSpec_To_features_FeatureReportSpec(in *featur
 }
 
 func autoConvert_features_FeatureReportSpec_To_v1alpha1_FeatureReportSpec(in *features.FeatureReportSpec, out *featuresv1alpha1.FeatureReportSpec, s conversion.Scope) error {
-	out.Component = in.Component
-	out.Instance = in.Instance
-	out.NodeName = in.NodeName
-	out.BinaryVersion = in.BinaryVersion
-	out.EmulationVersion = in.EmulationVersion
-	out.Features = *(*[]featuresv1alpha1.ReportedFeature)(unsafe.Pointer(&in.Features))
-	if err := Convert_features_ReportLiveness_To_v1alpha1_ReportLiveness(&in.Liveness, &out.Liveness, s); err != nil {
-		return err
-	}
-	out.Username = in.Username
-	out.Process = in.Process
+	*out = *(*featuresv1alpha1.FeatureReportSpec)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -572,9 +531,7 @@ func Convert_features_FeatureReportSpec_To_v1alpha1_FeatureReportSpec(in *featur
 }
 
 func autoConvert_v1alpha1_FeatureRollout_To_features_FeatureRollout(in *featuresv1alpha1.FeatureRollout, out *features.FeatureRollout, s conversion.Scope) error {
-	out.Percent = (*int32)(unsafe.Pointer(in.Percent))
-	out.Components = *(*[]string)(unsafe.Pointer(&in.Components))
-	out.Attempt = in.Attempt
+	*out = *(*features.FeatureRollout)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -584,9 +541,7 @@ func Convert_v1alpha1_FeatureRollout_To_features_FeatureRollout(in *featuresv1al
 }
 
 func autoConvert_features_FeatureRollout_To_v1alpha1_FeatureRollout(in *features.FeatureRollout, out *featuresv1alpha1.FeatureRollout, s conversion.Scope) error {
-	out.Percent = (*int32)(unsafe.Pointer(in.Percent))
-	out.Components = *(*[]string)(unsafe.Pointer(&in.Components))
-	out.Attempt = in.Attempt
+	*out = *(*featuresv1alpha1.FeatureRollout)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -596,16 +551,7 @@ func Convert_features_FeatureRollout_To_v1alpha1_FeatureRollout(in *features.Fea
 }
 
 func autoConvert_v1alpha1_FeatureRolloutStatus_To_features_FeatureRolloutStatus(in *featuresv1alpha1.FeatureRolloutStatus, out *features.FeatureRolloutStatus, s conversion.Scope) error {
-	out.Value = in.Value
-	if err := Convert_v1alpha1_FeatureRollout_To_features_FeatureRollout(&in.Observed, &out.Observed, s); err != nil {
-		return err
-	}
-	out.StartTime = in.StartTime
-	out.UnhealthySince = (*v1.MicroTime)(unsafe.Pointer(in.UnhealthySince))
-	out.Halted = in.Halted
-	out.HaltTime = (*v1.Time)(unsafe.Pointer(in.HaltTime))
-	out.Message = in.Message
-	out.FailedInstances = *(*[]string)(unsafe.Pointer(&in.FailedInstances))
+	*out = *(*features.FeatureRolloutStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -615,16 +561,7 @@ func Convert_v1alpha1_FeatureRolloutStatus_To_features_FeatureRolloutStatus(in *
 }
 
 func autoConvert_features_FeatureRolloutStatus_To_v1alpha1_FeatureRolloutStatus(in *features.FeatureRolloutStatus, out *featuresv1alpha1.FeatureRolloutStatus, s conversion.Scope) error {
-	out.Value = in.Value
-	if err := Convert_features_FeatureRollout_To_v1alpha1_FeatureRollout(&in.Observed, &out.Observed, s); err != nil {
-		return err
-	}
-	out.StartTime = in.StartTime
-	out.UnhealthySince = (*v1.MicroTime)(unsafe.Pointer(in.UnhealthySince))
-	out.Halted = in.Halted
-	out.HaltTime = (*v1.Time)(unsafe.Pointer(in.HaltTime))
-	out.Message = in.Message
-	out.FailedInstances = *(*[]string)(unsafe.Pointer(&in.FailedInstances))
+	*out = *(*featuresv1alpha1.FeatureRolloutStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -634,9 +571,7 @@ func Convert_features_FeatureRolloutStatus_To_v1alpha1_FeatureRolloutStatus(in *
 }
 
 func autoConvert_v1alpha1_FeatureSpec_To_features_FeatureSpec(in *featuresv1alpha1.FeatureSpec, out *features.FeatureSpec, s conversion.Scope) error {
-	out.Enabled = (*bool)(unsafe.Pointer(in.Enabled))
-	out.Rollout = (*features.FeatureRollout)(unsafe.Pointer(in.Rollout))
-	out.Paused = in.Paused
+	*out = *(*features.FeatureSpec)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -646,9 +581,7 @@ func Convert_v1alpha1_FeatureSpec_To_features_FeatureSpec(in *featuresv1alpha1.F
 }
 
 func autoConvert_features_FeatureSpec_To_v1alpha1_FeatureSpec(in *features.FeatureSpec, out *featuresv1alpha1.FeatureSpec, s conversion.Scope) error {
-	out.Enabled = (*bool)(unsafe.Pointer(in.Enabled))
-	out.Rollout = (*featuresv1alpha1.FeatureRollout)(unsafe.Pointer(in.Rollout))
-	out.Paused = in.Paused
+	*out = *(*featuresv1alpha1.FeatureSpec)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -658,20 +591,7 @@ func Convert_features_FeatureSpec_To_v1alpha1_FeatureSpec(in *features.FeatureSp
 }
 
 func autoConvert_v1alpha1_FeatureStatus_To_features_FeatureStatus(in *featuresv1alpha1.FeatureStatus, out *features.FeatureStatus, s conversion.Scope) error {
-	out.Stage = features.FeatureStage(in.Stage)
-	out.Default = (*bool)(unsafe.Pointer(in.Default))
-	out.LockedToDefault = in.LockedToDefault
-	out.Configured = (*features.FeatureConfiguration)(unsafe.Pointer(in.Configured))
-	out.Control = features.FeatureControl(in.Control)
-	out.State = features.FeatureState(in.State)
-	out.StateSince = (*v1.Time)(unsafe.Pointer(in.StateSince))
-	out.Version = in.Version
-	out.Transition = (*features.FeatureTransition)(unsafe.Pointer(in.Transition))
-	out.Tasks = *(*[]features.FeatureTask)(unsafe.Pointer(&in.Tasks))
-	out.Uses = *(*[]features.FeatureUse)(unsafe.Pointer(&in.Uses))
-	out.Conditions = *(*[]v1.Condition)(unsafe.Pointer(&in.Conditions))
-	out.StoredVersions = *(*[]string)(unsafe.Pointer(&in.StoredVersions))
-	out.Rollout = (*features.FeatureRolloutStatus)(unsafe.Pointer(in.Rollout))
+	*out = *(*features.FeatureStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -681,20 +601,7 @@ func Convert_v1alpha1_FeatureStatus_To_features_FeatureStatus(in *featuresv1alph
 }
 
 func autoConvert_features_FeatureStatus_To_v1alpha1_FeatureStatus(in *features.FeatureStatus, out *featuresv1alpha1.FeatureStatus, s conversion.Scope) error {
-	out.Stage = featuresv1alpha1.FeatureStage(in.Stage)
-	out.Default = (*bool)(unsafe.Pointer(in.Default))
-	out.LockedToDefault = in.LockedToDefault
-	out.Configured = (*featuresv1alpha1.FeatureConfiguration)(unsafe.Pointer(in.Configured))
-	out.Control = featuresv1alpha1.FeatureControl(in.Control)
-	out.State = featuresv1alpha1.FeatureState(in.State)
-	out.StateSince = (*v1.Time)(unsafe.Pointer(in.StateSince))
-	out.Version = in.Version
-	out.Transition = (*featuresv1alpha1.FeatureTransition)(unsafe.Pointer(in.Transition))
-	out.Tasks = *(*[]featuresv1alpha1.FeatureTask)(unsafe.Pointer(&in.Tasks))
-	out.Uses = *(*[]featuresv1alpha1.FeatureUse)(unsafe.Pointer(&in.Uses))
-	out.Conditions = *(*[]v1.Condition)(unsafe.Pointer(&in.Conditions))
-	out.StoredVersions = *(*[]string)(unsafe.Pointer(&in.StoredVersions))
-	out.Rollout = (*featuresv1alpha1.FeatureRolloutStatus)(unsafe.Pointer(in.Rollout))
+	*out = *(*featuresv1alpha1.FeatureStatus)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -704,13 +611,7 @@ func Convert_features_FeatureStatus_To_v1alpha1_FeatureStatus(in *features.Featu
 }
 
 func autoConvert_v1alpha1_FeatureTask_To_features_FeatureTask(in *featuresv1alpha1.FeatureTask, out *features.FeatureTask, s conversion.Scope) error {
-	out.Name = in.Name
-	out.Message = in.Message
-	out.Done = in.Done
-	out.Total = in.Total
-	out.Attempts = in.Attempts
-	out.LastAttemptTime = (*v1.MicroTime)(unsafe.Pointer(in.LastAttemptTime))
-	out.Checkpoint = in.Checkpoint
+	*out = *(*features.FeatureTask)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -720,13 +621,7 @@ func Convert_v1alpha1_FeatureTask_To_features_FeatureTask(in *featuresv1alpha1.F
 }
 
 func autoConvert_features_FeatureTask_To_v1alpha1_FeatureTask(in *features.FeatureTask, out *featuresv1alpha1.FeatureTask, s conversion.Scope) error {
-	out.Name = in.Name
-	out.Message = in.Message
-	out.Done = in.Done
-	out.Total = in.Total
-	out.Attempts = in.Attempts
-	out.LastAttemptTime = (*v1.MicroTime)(unsafe.Pointer(in.LastAttemptTime))
-	out.Checkpoint = in.Checkpoint
+	*out = *(*featuresv1alpha1.FeatureTask)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -736,13 +631,7 @@ func Convert_features_FeatureTask_To_v1alpha1_FeatureTask(in *features.FeatureTa
 }
 
 func autoConvert_v1alpha1_FeatureTransition_To_features_FeatureTransition(in *featuresv1alpha1.FeatureTransition, out *features.FeatureTransition, s conversion.Scope) error {
-	out.ID = in.ID
-	out.StartTime = in.StartTime
-	out.Reason = features.FeatureTransitionReason(in.Reason)
-	out.FromVersion = in.FromVersion
-	out.ToVersion = in.ToVersion
-	out.FromState = features.FeatureState(in.FromState)
-	out.Interrupted = in.Interrupted
+	*out = *(*features.FeatureTransition)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -752,13 +641,7 @@ func Convert_v1alpha1_FeatureTransition_To_features_FeatureTransition(in *featur
 }
 
 func autoConvert_features_FeatureTransition_To_v1alpha1_FeatureTransition(in *features.FeatureTransition, out *featuresv1alpha1.FeatureTransition, s conversion.Scope) error {
-	out.ID = in.ID
-	out.StartTime = in.StartTime
-	out.Reason = featuresv1alpha1.FeatureTransitionReason(in.Reason)
-	out.FromVersion = in.FromVersion
-	out.ToVersion = in.ToVersion
-	out.FromState = featuresv1alpha1.FeatureState(in.FromState)
-	out.Interrupted = in.Interrupted
+	*out = *(*featuresv1alpha1.FeatureTransition)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -768,13 +651,7 @@ func Convert_features_FeatureTransition_To_v1alpha1_FeatureTransition(in *featur
 }
 
 func autoConvert_v1alpha1_FeatureUse_To_features_FeatureUse(in *featuresv1alpha1.FeatureUse, out *features.FeatureUse, s conversion.Scope) error {
-	out.Component = in.Component
-	out.Version = in.Version
-	out.Enabled = (*bool)(unsafe.Pointer(in.Enabled))
-	out.Count = in.Count
-	out.Expected = in.Expected
-	out.Stale = in.Stale
-	out.Examples = *(*[]string)(unsafe.Pointer(&in.Examples))
+	*out = *(*features.FeatureUse)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -784,13 +661,7 @@ func Convert_v1alpha1_FeatureUse_To_features_FeatureUse(in *featuresv1alpha1.Fea
 }
 
 func autoConvert_features_FeatureUse_To_v1alpha1_FeatureUse(in *features.FeatureUse, out *featuresv1alpha1.FeatureUse, s conversion.Scope) error {
-	out.Component = in.Component
-	out.Version = in.Version
-	out.Enabled = (*bool)(unsafe.Pointer(in.Enabled))
-	out.Count = in.Count
-	out.Expected = in.Expected
-	out.Stale = in.Stale
-	out.Examples = *(*[]string)(unsafe.Pointer(&in.Examples))
+	*out = *(*featuresv1alpha1.FeatureUse)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -800,8 +671,7 @@ func Convert_features_FeatureUse_To_v1alpha1_FeatureUse(in *features.FeatureUse,
 }
 
 func autoConvert_v1alpha1_LeaseReference_To_features_LeaseReference(in *featuresv1alpha1.LeaseReference, out *features.LeaseReference, s conversion.Scope) error {
-	out.Namespace = in.Namespace
-	out.Name = in.Name
+	*out = *(*features.LeaseReference)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -811,8 +681,7 @@ func Convert_v1alpha1_LeaseReference_To_features_LeaseReference(in *featuresv1al
 }
 
 func autoConvert_features_LeaseReference_To_v1alpha1_LeaseReference(in *features.LeaseReference, out *featuresv1alpha1.LeaseReference, s conversion.Scope) error {
-	out.Namespace = in.Namespace
-	out.Name = in.Name
+	*out = *(*featuresv1alpha1.LeaseReference)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -822,10 +691,7 @@ func Convert_features_LeaseReference_To_v1alpha1_LeaseReference(in *features.Lea
 }
 
 func autoConvert_v1alpha1_PlannedTask_To_features_PlannedTask(in *featuresv1alpha1.PlannedTask, out *features.PlannedTask, s conversion.Scope) error {
-	out.Name = in.Name
-	out.Message = in.Message
-	out.Leftovers = *(*[]features.ResourceLeftovers)(unsafe.Pointer(&in.Leftovers))
-	out.State = features.FeatureState(in.State)
+	*out = *(*features.PlannedTask)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -835,10 +701,7 @@ func Convert_v1alpha1_PlannedTask_To_features_PlannedTask(in *featuresv1alpha1.P
 }
 
 func autoConvert_features_PlannedTask_To_v1alpha1_PlannedTask(in *features.PlannedTask, out *featuresv1alpha1.PlannedTask, s conversion.Scope) error {
-	out.Name = in.Name
-	out.Message = in.Message
-	out.Leftovers = *(*[]featuresv1alpha1.ResourceLeftovers)(unsafe.Pointer(&in.Leftovers))
-	out.State = featuresv1alpha1.FeatureState(in.State)
+	*out = *(*featuresv1alpha1.PlannedTask)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -848,7 +711,7 @@ func Convert_features_PlannedTask_To_v1alpha1_PlannedTask(in *features.PlannedTa
 }
 
 func autoConvert_v1alpha1_ReportLiveness_To_features_ReportLiveness(in *featuresv1alpha1.ReportLiveness, out *features.ReportLiveness, s conversion.Scope) error {
-	out.Lease = (*features.LeaseReference)(unsafe.Pointer(in.Lease))
+	*out = *(*features.ReportLiveness)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -858,7 +721,7 @@ func Convert_v1alpha1_ReportLiveness_To_features_ReportLiveness(in *featuresv1al
 }
 
 func autoConvert_features_ReportLiveness_To_v1alpha1_ReportLiveness(in *features.ReportLiveness, out *featuresv1alpha1.ReportLiveness, s conversion.Scope) error {
-	out.Lease = (*featuresv1alpha1.LeaseReference)(unsafe.Pointer(in.Lease))
+	*out = *(*featuresv1alpha1.ReportLiveness)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -868,15 +731,7 @@ func Convert_features_ReportLiveness_To_v1alpha1_ReportLiveness(in *features.Rep
 }
 
 func autoConvert_v1alpha1_ReportedFeature_To_features_ReportedFeature(in *featuresv1alpha1.ReportedFeature, out *features.ReportedFeature, s conversion.Scope) error {
-	out.Name = in.Name
-	out.Enabled = in.Enabled
-	out.Queried = in.Queried
-	out.Explicit = in.Explicit
-	out.Stage = features.FeatureStage(in.Stage)
-	out.Default = in.Default
-	out.LockedToDefault = in.LockedToDefault
-	out.Control = features.FeatureControl(in.Control)
-	out.Overridden = in.Overridden
+	*out = *(*features.ReportedFeature)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -886,15 +741,7 @@ func Convert_v1alpha1_ReportedFeature_To_features_ReportedFeature(in *featuresv1
 }
 
 func autoConvert_features_ReportedFeature_To_v1alpha1_ReportedFeature(in *features.ReportedFeature, out *featuresv1alpha1.ReportedFeature, s conversion.Scope) error {
-	out.Name = in.Name
-	out.Enabled = in.Enabled
-	out.Queried = in.Queried
-	out.Explicit = in.Explicit
-	out.Stage = featuresv1alpha1.FeatureStage(in.Stage)
-	out.Default = in.Default
-	out.LockedToDefault = in.LockedToDefault
-	out.Control = featuresv1alpha1.FeatureControl(in.Control)
-	out.Overridden = in.Overridden
+	*out = *(*featuresv1alpha1.ReportedFeature)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -904,11 +751,7 @@ func Convert_features_ReportedFeature_To_v1alpha1_ReportedFeature(in *features.R
 }
 
 func autoConvert_v1alpha1_ResourceLeftovers_To_features_ResourceLeftovers(in *featuresv1alpha1.ResourceLeftovers, out *features.ResourceLeftovers, s conversion.Scope) error {
-	out.Group = in.Group
-	out.Resource = in.Resource
-	out.Field = in.Field
-	out.Count = in.Count
-	out.Examples = *(*[]string)(unsafe.Pointer(&in.Examples))
+	*out = *(*features.ResourceLeftovers)(unsafe.Pointer(in))
 	return nil
 }
 
@@ -918,11 +761,7 @@ func Convert_v1alpha1_ResourceLeftovers_To_features_ResourceLeftovers(in *featur
 }
 
 func autoConvert_features_ResourceLeftovers_To_v1alpha1_ResourceLeftovers(in *features.ResourceLeftovers, out *featuresv1alpha1.ResourceLeftovers, s conversion.Scope) error {
-	out.Group = in.Group
-	out.Resource = in.Resource
-	out.Field = in.Field
-	out.Count = in.Count
-	out.Examples = *(*[]string)(unsafe.Pointer(&in.Examples))
+	*out = *(*featuresv1alpha1.ResourceLeftovers)(unsafe.Pointer(in))
 	return nil
 }
 

@@ -34,7 +34,7 @@ import (
 // the cluster. Its name is the gate's exact name. Features of Kubernetes live
 // in the namespace kube-system; third parties use their own namespace.
 type FeatureApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration `json:",inline"`
+	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object's metadata.
 	// More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -33,7 +33,7 @@ import (
 // FeatureReport lists the values that one process observed for its feature
 // gates. Its name is <component>.<instance>.
 type FeatureReportApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration `json:",inline"`
+	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object's metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the report.

@@ -34,11 +34,39 @@ import (
 )
 
 // FeatureReportInformer provides access to a shared informer and lister for
-// FeatureReports.
+// FeatureReports. Prefer using the type-safe variant (see [TypedFeatureReportInformer]).
 type FeatureReportInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() featuresv1alpha1.FeatureReportLister
 }
+
+// TypedFeatureReportInformer provides access to a shared informer and lister for
+// FeatureReports, including the type-safe TypedInformer variant.
+// It is a superset of FeatureReportInformer.
+type TypedFeatureReportInformer interface {
+	Informer() cache.SharedIndexInformer
+	TypedInformer() FeatureReportIndexInformer
+	Lister() featuresv1alpha1.FeatureReportLister
+}
+
+// FeatureReportIndexInformer is a wrapper around the underlying [cache.SharedIndexInformer]
+// with type-safe variants of several methods.
+type FeatureReportIndexInformer cache.TypedSharedIndexInformer[*apisfeaturesv1alpha1.FeatureReport]
+
+// FeatureReportHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerFuncs] for FeatureReport.
+type FeatureReportHandlerFuncs = cache.TypedResourceEventHandlerFuncs[*apisfeaturesv1alpha1.FeatureReport]
+
+// FeatureReportDetailedHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerDetailedFuncs] for FeatureReport.
+type FeatureReportDetailedHandlerFuncs = cache.TypedResourceEventHandlerDetailedFuncs[*apisfeaturesv1alpha1.FeatureReport]
+
+// FeatureReportFilteringHandler is a specialization of [cache.TypedFilteringResourceEventHandler] for FeatureReport.
+type FeatureReportFilteringHandler = cache.TypedFilteringResourceEventHandler[*apisfeaturesv1alpha1.FeatureReport]
+
+// FeatureReportIndexers is a specialization of [cache.TypedIndexers] for FeatureReport.
+type FeatureReportIndexers = cache.TypedIndexers[*apisfeaturesv1alpha1.FeatureReport]
+
+// DeletedFeatureReport is a specialization of [cache.DeletedObject] for FeatureReport.
+type DeletedFeatureReport = cache.DeletedObject[*apisfeaturesv1alpha1.FeatureReport]
 
 type featureReportInformer struct {
 	factory          internalinterfaces.SharedInformerFactory
@@ -49,25 +77,49 @@ type featureReportInformer struct {
 // NewFeatureReportInformer constructs a new informer for FeatureReport type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFeatureReportInformer]).
 func NewFeatureReportInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return NewFeatureReportInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
+}
+
+// NewTypedFeatureReportInformer constructs a new informer for FeatureReport type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedFeatureReportInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers FeatureReportIndexers) FeatureReportIndexInformer {
+	return NewTypedFeatureReportInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers)})
 }
 
 // NewFilteredFeatureReportInformer constructs a new informer for FeatureReport type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFilteredFeatureReportInformer]).
 func NewFilteredFeatureReportInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewFeatureReportInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+	return NewTypedFeatureReportInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+}
+
+// NewTypedFilteredFeatureReportInformer constructs a new informer for FeatureReport type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedFilteredFeatureReportInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers FeatureReportIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) FeatureReportIndexInformer {
+	return NewTypedFeatureReportInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
 }
 
 // NewFeatureReportInformerWithOptions constructs a new informer for FeatureReport type with additional options.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFeatureReportInformerWithOptions]).
 func NewFeatureReportInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+	return NewTypedFeatureReportInformerWithOptions(client, namespace, options)
+}
+
+// NewTypedFeatureReportInformerWithOptions constructs a new informer for FeatureReport type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedFeatureReportInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) FeatureReportIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "features.k8s.io", Version: "v1alpha1", Resource: "featurereports"}
 	identifier := options.InformerName.WithResource(gvr)
 	tweakListOptions := options.TweakListOptions
-	return cache.NewSharedIndexInformerWithOptions(
+	return cache.NewTypedSharedIndexInformer[*apisfeaturesv1alpha1.FeatureReport](cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListFunc: func(opts v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
@@ -100,17 +152,57 @@ func NewFeatureReportInformerWithOptions(client versioned.Interface, namespace s
 			Indexers:     options.Indexers,
 			Identifier:   identifier,
 		},
-	)
+	))
 }
 
 func (f *featureReportInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewFeatureReportInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
+	return NewTypedFeatureReportInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
 func (f *featureReportInformer) Informer() cache.SharedIndexInformer {
-	return f.factory.InformerFor(&apisfeaturesv1alpha1.FeatureReport{}, f.defaultInformer)
+	return f.TypedInformer()
+}
+
+func (f *featureReportInformer) TypedInformer() FeatureReportIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisfeaturesv1alpha1.FeatureReport](f.factory.InformerFor(&apisfeaturesv1alpha1.FeatureReport{}, f.defaultInformer))
 }
 
 func (f *featureReportInformer) Lister() featuresv1alpha1.FeatureReportLister {
 	return featuresv1alpha1.NewFeatureReportLister(f.Informer().GetIndexer())
+}
+
+// ToTypedFeatureReportInformer converts an untyped informer into a TypedFeatureReportInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *FeatureReport. If that is not the case, calling type-safe methods of the returned
+// TypedFeatureReportInformer leads to runtime panics. A safer alternative is to pass
+// around a TypedFeatureReportInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToTypedFeatureReportInformer(informer FeatureReportInformer) TypedFeatureReportInformer {
+	if informer, ok := informer.(TypedFeatureReportInformer); ok {
+		return informer
+	}
+	return &featureReportTypedInformerAdapter{informer}
+}
+
+type featureReportTypedInformerAdapter struct {
+	FeatureReportInformer
+}
+
+func (a *featureReportTypedInformerAdapter) TypedInformer() FeatureReportIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisfeaturesv1alpha1.FeatureReport](a.Informer())
+}
+
+// ToFeatureReportIndexInformer converts an untyped informer into a FeatureReportIndexInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *FeatureReport. If that is not the case, calling type-safe methods of the returned
+// FeatureReportIndexInformer leads to runtime panics. A safer alternative is to pass
+// around a FeatureReportIndexInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToFeatureReportIndexInformer(informer cache.SharedIndexInformer) FeatureReportIndexInformer {
+	if informer, ok := informer.(FeatureReportIndexInformer); ok {
+		return informer
+	}
+	return cache.NewTypedSharedIndexInformer[*apisfeaturesv1alpha1.FeatureReport](informer)
 }

@@ -25,9 +25,9 @@ import (
 // Interface provides access to all the informers in this group version.
 type Interface interface {
 	// Features returns a FeatureInformer.
-	Features() FeatureInformer
+	Features() TypedFeatureInformer
 	// FeatureReports returns a FeatureReportInformer.
-	FeatureReports() FeatureReportInformer
+	FeatureReports() TypedFeatureReportInformer
 }
 
 type version struct {
@@ -41,12 +41,12 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 	return &version{factory: f, namespace: namespace, tweakListOptions: tweakListOptions}
 }
 
-// Features returns a FeatureInformer.
-func (v *version) Features() FeatureInformer {
+// Features returns a TypedFeatureInformer.
+func (v *version) Features() TypedFeatureInformer {
 	return &featureInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
-// FeatureReports returns a FeatureReportInformer.
-func (v *version) FeatureReports() FeatureReportInformer {
+// FeatureReports returns a TypedFeatureReportInformer.
+func (v *version) FeatureReports() TypedFeatureReportInformer {
 	return &featureReportInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
