@@ -94,7 +94,21 @@ staging() { sed -nE 's/^\s*(k8s\.io\/[a-z-]+) v0\.0\.0$/\1/p' "$1" | sort -u; }
 # the defaults of its behavior, of an upstream go.mod: only the main module says them.
 language() { sed -nE 's/^go ([0-9.]+)$/-go=\1/p; s/^godebug default=(.+)$/-godebug=default=\1/p' "$1"; }
 
-was_staging='' is_staging=''
+# tidy tidies the go.mod of a directory. Packages that another minor version does not have
+# any more do not stand in the way: a person takes their imports out.
+tidy() {
+	local complaints
+	if complaints=$(cd "$1" && GOWORK=off go mod tidy 2>&1); then return; fi
+	local missing='does not contain package \S+$' progress='^go: (downloading|finding|found) |^(go:|\s).* imports$'
+	if ! $another_minor || ! grep -qE "$missing" <<<"$complaints" || grep -vE "$missing|$progress" <<<"$complaints" >&2; then
+		echo "$complaints" >&2
+		return 1
+	fi
+	(cd "$1" && GOWORK=off go mod tidy -e) 2>/dev/null
+	removed+=$(grep -oE 'package \S+$' <<<"$complaints" | sort -u | sed "s|^|  - |; s|\$|, which the module in $1 imports|")$'\n'
+}
+
+removed='' was_staging='' is_staging=''
 if $another_minor; then
 	old_mod=$(theirs "$old")
 	new_mod=$(theirs "$new")
@@ -117,7 +131,7 @@ for dir in . "$lib" "$example"; do
 	go mod edit "${edits[@]}" "$dir/go.mod"
 done
 for dir in "$lib" "$example" .; do
-	(cd "$dir" && GOWORK=off go mod tidy)
+	tidy "$dir"
 done
 
 if $another_minor; then
@@ -133,7 +147,7 @@ if $another_minor; then
 	)
 	go mod edit "${edits[@]}" "$previous/go.mod"
 	sed -Ei "s/(kubernetes\/kubernetes )1\.$(minor "$before")\b/\11.$(minor "$old")/" "$previous/go.mod"
-	(cd "$previous" && GOWORK=off go mod tidy)
+	tidy "$previous"
 fi
 
 # The version before takes its new name after the one that shipped has given it up.
@@ -148,6 +162,10 @@ trap 'rm -rf "$kept"' EXIT
 echo "Moved from $old to $new. Next: make update, make verify and make test; the minor version before is in hack/previous (docs/contributors/development.md)"
 if $another_minor; then
 	echo "What a person has to decide (repeat with: go run ./hack/undecided -from $old):"
+	if [[ $removed ]]; then
+		echo "Packages that upstream removed; change the imports, then: hack/update-modules.sh"
+		printf %s "$removed"
+	fi
 	go build -o "$kept/undecided" ./hack/undecided
 	status=0
 	"$kept/undecided" -from "$old" || status=$?

@@ -147,7 +147,12 @@ case "$*" in
 "mod tidy")
 	echo >go.sum
 	if [[ -e $OFFLINE ]]; then echo 'no network' >&2; exit 1; fi
+	if [[ -e $OFFLINE.packages && $PWD == "${OFFLINE%/.git/*}" ]]; then
+		printf 'go: finding module for package k8s.io/api/old/v1\ngo: x/y imports\n\tx/z imports\n\tk8s.io/api/old/v1: module k8s.io/api@latest found (v0.37.2), but does not contain package k8s.io/api/old/v1\n' >&2
+		exit 1
+	fi
 	touch tidied ;;
+"mod tidy -e") touch tidied ;;
 "list -m -f {{.GoMod}} k8s.io/kubernetes@"*) echo "$PWD/upstream/${5#*@}.mod" ;;
 build*./hack/undecided)
 	printf '#!/bin/bash\necho "Undecided: $*"; exit %s\n' "${UNDECIDED:-1}" >"$3"
@@ -283,7 +288,10 @@ func TestUpdateUpstreamToAnotherMinor(t *testing.T) {
 	if output, err := u.run(t, "", "git", "restore", "."); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	named := u.to(t, "v1.37.2", "Undecided: -from v1.36.3\n")
+	if err := os.WriteFile(filepath.Join(u.dir, ".git", "offline.packages"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	named := u.to(t, "v1.37.2", "  - package k8s.io/api/old/v1, which the module in . imports\nUndecided: -from v1.36.3\n")
 	for name, want := range map[string][]string{
 		rootModule:                  {"k8s.io/kubernetes v1.37.2\n", "go 1.26.0\n", "godebug default=go1.26\n", "k8s.io/new v0.37.2\n"},
 		libraryModule:               {"k8s.io/streaming v0.37.2 // indirect\n", "go 1.26.0\n"},
