@@ -44,7 +44,8 @@ fi
 
 versions=("${old#v}")
 if $another_minor; then versions+=("${before#v}"); fi
-mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' test/e2e_features/framework ":!$named" |
+# Figures of benchmarks name the version on which they were measured.
+mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' ':!docs/benchmarks' test/e2e_features/framework ":!$named" |
 	xargs -0r grep -lZF "${versions[@]/#/-e}" --)
 modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum" "$example/go.mod" "$example/go.sum")
 if $another_minor; then modules+=(go.work go.work.sum "$previous/go.mod" "$previous/go.sum"); fi

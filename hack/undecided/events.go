@@ -118,6 +118,7 @@ func (s *events) add(e event) {
 func (s *events) answer(asked []question) ([]list, error) {
 	var lists []list
 	explained := map[string]bool{}
+	said := map[string]string{}
 	for _, q := range asked {
 		pkg, err := s.packageIn(q.pkg)
 		if err != nil {
@@ -137,7 +138,13 @@ func (s *events) answer(asked []question) ([]list, error) {
 			}
 			if !explained[pkg] {
 				explained[pkg] = true
-				l.findings = append(l.findings, s.whyNotRun(pkg, q.pkg))
+				why := s.whyNotRun(pkg)
+				if said[why] == "" {
+					said[why] = q.pkg
+					l.findings = append(l.findings, fmt.Sprintf("the tests in %s did not run:\n%s", q.pkg, why))
+				} else {
+					l.findings = append(l.findings, fmt.Sprintf("the tests in %s did not run, for the same reason as those in %s", q.pkg, said[why]))
+				}
 			}
 			l.findings = append(l.findings, fmt.Sprintf("%s did not run; repair the package, then: go run ./hack/undecided", pattern))
 		}
@@ -169,12 +176,12 @@ func (s *events) named(pkg, pattern string) []string {
 }
 
 // whyNotRun returns the compiler's output, or that of the process.
-func (s *events) whyNotRun(pkg, dir string) string {
+func (s *events) whyNotRun(pkg string) string {
 	text := s.packages[pkg].output.String()
 	if build, ok := s.builds[s.notBuilt[pkg]]; ok {
 		text = build.String()
 	}
-	return fmt.Sprintf("the tests in %s did not run:\n%s", dir, strings.TrimSpace(text))
+	return strings.TrimSpace(text)
 }
 
 var (

@@ -85,13 +85,13 @@ func run(ctx context.Context, root, from string, args []string, out io.Writer) (
 	if len(args) > 0 {
 		return false, fmt.Errorf("%q is no flag; usage: go run ./hack/undecided [-from v1.36.3], in the root of the repository", args)
 	}
-	var named []list
+	var pages []list
 	if from != "" {
-		pages, err := pagesNaming(ctx, root, from)
+		found, err := pagesNaming(ctx, root, from)
 		if err != nil {
 			return false, err
 		}
-		named = append(named, pages)
+		pages = append(pages, found)
 	}
 	seen, err := runTests(ctx, root, questions)
 	if err != nil {
@@ -101,7 +101,7 @@ func run(ctx context.Context, root, from string, args []string, out io.Writer) (
 	if err != nil {
 		return false, err
 	}
-	return printLists(out, append(lists, named...)), nil
+	return printLists(out, append(lists, pages...)), nil
 }
 
 // list is a heading with what is to be decided.

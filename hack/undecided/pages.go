@@ -32,6 +32,14 @@ var (
 	matches = regexp.MustCompile(`^(.+):(\d+)$`)
 )
 
+// named are what people read or see, and tests whose clusters move between versions. Other
+// tests take versions as examples, and benchmarks were measured on theirs.
+var named = []string{
+	"*.md", "Makefile", "*.go", "test/e2e_features", ":!docs/benchmarks", ":!findings", ":!hack", ":(exclude,glob)**/zz_generated*", ":(exclude,glob)build/**/*_test.go",
+	":(exclude,glob)cmd/**/*_test.go", ":(exclude,glob)pkg/**/*_test.go", ":(exclude,glob)staging/**/*_test.go", ":(exclude,glob)test/benchmark/**/*_test.go",
+	":(exclude,glob)test/external/**/*_test.go", ":(exclude,glob)test/utils/**/*_test.go",
+}
+
 // pagesNaming lists the files that name the minor version before or the one below it.
 // Whether a sentence is about the version that shipped, or stays true, is for people to
 // decide.
@@ -45,8 +53,8 @@ func pagesNaming(ctx context.Context, root, from string) (list, error) {
 		return list{}, err
 	}
 	l := list{heading: fmt.Sprintf("Lines that name 1.%d or 1.%d, by file", minor, minor-1)}
-	cmd := exec.CommandContext(ctx, "git", "grep", "-cwE", fmt.Sprintf(`v?1\.(%d|%d)(\.[0-9]+)?`, minor, minor-1), "--",
-		"*.md", "*.go", "*.sh", "*.yaml", "*.txt", "Makefile", ":!docs/benchmarks", ":!findings", ":!zz_generated*", ":!**/zz_generated*")
+	args := append([]string{"grep", "-cwE", fmt.Sprintf(`v?1\.(%d|%d)(\.[0-9]+)?`, minor, minor-1), "--"}, named...)
+	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = root
 	output, err := cmd.Output()
 	var exit *exec.ExitError

@@ -138,6 +138,7 @@ func TestLists(t *testing.T) {
 		{"A crash", "crashed", []string{"TestBefore", "TestPanics", "TestZNever"}},
 		{"An exit", "exited", []string{"TestExits"}},
 		{"What does not compile", "broken", []string{"TestUnbuilt"}},
+		{"The same", "broken", []string{"TestUnbuilt"}},
 	}
 	seen, err := runTests(t.Context(), dir, asked)
 	if err != nil {
@@ -175,7 +176,7 @@ A crash (crashed): 4
 	for _, says := range []string{
 		"  - the tests in crashed did not run:", "  - TestZNever did not run; repair the package, then: go run ./hack/undecided",
 		"An exit (exited): 1\n  - TestExits ended the process of its tests:",
-		"What does not compile (broken): 2\n  - the tests in broken did not run:", "undefined: gone", "  - TestUnbuilt did not run; repair",
+		"What does not compile (broken): 2\n  - the tests in broken did not run:", "undefined: gone", "The same (broken): 1\n  - TestUnbuilt did not run; repair",
 	} {
 		if !strings.Contains(rest, says) {
 			t.Errorf("the lists do not say %q:\n%s", says, rest)
@@ -233,13 +234,19 @@ func TestTestsThatAreNotThere(t *testing.T) {
 func TestPagesNaming(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
-		"README.md":               "On 1.36.\nIt came from v1.35.4.\nSpeedup 11.36, go1.36\n",
-		"docs/a.md":               "1.37 and 1.34\n",
-		"docs/benchmarks/flip.md": "measured on 1.36\n",
-		"test/a_test.go":          "package a // emulates 1.35\n",
-		"untracked.md":            "1.36\n",
+		"README.md":                   "On 1.36.\nIt came from v1.35.4.\nSpeedup 11.36, go1.36\n",
+		"docs/a.md":                   "1.37 and 1.34\n",
+		"docs/benchmarks/flip.md":     "measured on 1.36\n",
+		"hack/changelog/main.go":      "package main // 1.36\n",
+		"pkg/a/a.go":                  "package a // 1.36\n",
+		"pkg/a/a_test.go":             "package a // 1.36\n",
+		"pkg/a/zz_generated.a.go":     "package a // 1.36\n",
+		"test/e2e_features/a_test.go": "package a // emulates 1.35\n",
+		"test/e2e_features/a.yaml":    "name: v1.35\n",
+		"test/external/a_test.go":     "package a // 1.35\n",
+		"untracked.md":                "1.36\n",
 	})
-	for _, args := range [][]string{{"init", "-q"}, {"add", "README.md", "docs", "test"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"add", "README.md", "docs", "hack", "pkg", "test"}} {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = dir
 		if output, err := cmd.CombinedOutput(); err != nil {
@@ -250,7 +257,7 @@ func TestPagesNaming(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"README.md: 2", "test/a_test.go: 1"}, got.findings); diff != "" || got.heading != "Lines that name 1.36 or 1.35, by file" {
+	if diff := cmp.Diff([]string{"README.md: 2", "pkg/a/a.go: 1", "test/e2e_features/a.yaml: 1", "test/e2e_features/a_test.go: 1"}, got.findings); diff != "" || got.heading != "Lines that name 1.36 or 1.35, by file" {
 		t.Errorf("%q, unexpected files (-want +got):\n%s", got.heading, diff)
 	}
 	if got, err := pagesNaming(t.Context(), dir, "v1.30.0"); err != nil || len(got.findings) > 0 {

@@ -95,6 +95,7 @@ func released() map[string]string {
 		"README.md":                 "on top of v1.36.3\n",
 		"docs/contributors/fork.md": "v1.36.3, which came from 1.35.4; nftables 1.0.6\n",
 		"docs/a_test.go":            "package docs // 1.36.1 is an example\n",
+		"docs/benchmarks/flip.md":   "Kubernetes v1.36.2 and v1.36.3, 2,265 s\n",
 	}
 }
 
@@ -234,7 +235,7 @@ func TestUpdateUpstream(t *testing.T) {
 	named := u.to(t, "v1.36.4", "Moved from v1.36.3 to v1.36.4")
 	for name, want := range map[string]string{
 		rootModule: "k8s.io/kubernetes v1.36.4\n", libraryModule: "k8s.io/streaming v0.36.4 // indirect\n", exampleModule: "k8s.io/client-go v0.36.4\n", "README.md": "v1.36.4",
-		"docs/contributors/fork.md": "v1.36.4, which came from 1.35.4",
+		"docs/contributors/fork.md": "v1.36.4, which came from 1.35.4", "docs/benchmarks/flip.md": "v1.36.2 and v1.36.3",
 	} {
 		if !strings.Contains(named[name], want) {
 			t.Errorf("%s does not have %q:\n%s", name, want, named[name])

@@ -42,7 +42,7 @@ var (
 // versions finds files that name another patch release of Kubernetes than go.mod
 // does. hack/update-upstream.sh changes all of them: modules, the changelog, the
 // Makefile, constants of tests and documents. Versions in other files are
-// examples.
+// examples, or that on which a benchmark was measured.
 func versions(files []file) []string {
 	byPath := map[string]string{}
 	for _, f := range files {
@@ -79,7 +79,7 @@ func versions(files []file) []string {
 		}
 	}
 	for _, f := range files {
-		if f.path != "Makefile" && f.path != "README.md" && (!strings.HasPrefix(f.path, "docs/") || !strings.HasSuffix(f.path, ".md")) || strings.HasPrefix(f.path, "docs/keps/") {
+		if f.path != "Makefile" && f.path != "README.md" && (!strings.HasPrefix(f.path, "docs/") || !strings.HasSuffix(f.path, ".md")) || strings.HasPrefix(f.path, "docs/keps/") || strings.HasPrefix(f.path, "docs/benchmarks/") {
 			continue
 		}
 		for i, line := range strings.Split(string(f.data), "\n") {
