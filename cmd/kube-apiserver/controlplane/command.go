@@ -111,10 +111,9 @@ func Run(ctx context.Context, opts CompletedOptions) error {
 	klog.InfoS("Starting kube-apiserver", "version", version.Get(),
 		"GOGC", os.Getenv("GOGC"), "GOMAXPROCS", os.Getenv("GOMAXPROCS"), "GOTRACEBACK", os.Getenv("GOTRACEBACK"))
 	if opts.InformerName == nil {
-		// Metrics of informers carry it. A second server in this process needs another one.
 		name, err := cache.NewInformerName("kube-apiserver")
 		if err != nil {
-			return err
+			return fmt.Errorf("naming the informers of kube-apiserver: %w; give a second server in this process an InformerName of its own in its options", err)
 		}
 		opts.InformerName = name
 	}

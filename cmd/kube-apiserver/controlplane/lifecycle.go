@@ -153,7 +153,7 @@ type lifecycleHooks struct {
 	broadcaster record.EventBroadcaster
 	flow        *featurestorage.Flow
 	stored      *Stored
-	authorizer  authorizer.Authorizer
+	authorizer  authorizer.UnconditionalAuthorizer
 	control     control.Options
 	// started is closed when reporting begins, looking when the server flow
 	// begins to reconcile features.

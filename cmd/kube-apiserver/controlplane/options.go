@@ -30,7 +30,9 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// Options are upstream's and those of the feature lifecycle.
+// Options are upstream's and those of the feature lifecycle. Run gives the informers the
+// name kube-apiserver in metrics. cache.NewInformerName returns a name once in a process,
+// so a second server in one needs an InformerName of its own.
 type Options struct {
 	*options.ServerRunOptions
 	// Lifecycle are the periods of the server flow, each as it is: 0 is no default.

@@ -35,7 +35,7 @@ import (
 type StorageProvider struct {
 	// Authorizer decides which user may report for which component, and which may create
 	// Features with a spec.
-	Authorizer authorizer.Authorizer
+	Authorizer authorizer.UnconditionalAuthorizer
 	// Control returns how the value of a feature of Kubernetes is decided, by
 	// this server's flags.
 	Control func(feature string) v1alpha1.FeatureControl

@@ -59,13 +59,13 @@ type FeatureStorage struct {
 // decisions that are reserved for users.
 type REST struct {
 	*genericregistry.Store
-	authorizer authorizer.Authorizer
+	authorizer authorizer.UnconditionalAuthorizer
 }
 
 // NewStorage makes the storage. The authorizer decides which user may write which spec.
 // Control returns how the value of a feature of Kubernetes is decided, by the server's
 // flags. Flow answers requests of plan and cleanup.
-func NewStorage(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer, control func(string) v1alpha1.FeatureControl, flow *Flow) (FeatureStorage, error) {
+func NewStorage(optsGetter generic.RESTOptionsGetter, auth authorizer.UnconditionalAuthorizer, control func(string) v1alpha1.FeatureControl, flow *Flow) (FeatureStorage, error) {
 	strategy := feature.NewStrategy(control)
 	statusStrategy := feature.StatusStrategy{Strategy: strategy}
 	store := &genericregistry.Store{

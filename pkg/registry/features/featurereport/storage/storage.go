@@ -61,7 +61,7 @@ import (
 //     another key.
 type REST struct {
 	*genericregistry.Store
-	authorizer authorizer.Authorizer
+	authorizer authorizer.UnconditionalAuthorizer
 	nodes      nodeidentifier.NodeIdentifier
 	limits     limits
 	counts     *counts
@@ -86,7 +86,7 @@ type limits struct {
 var defaultLimits = limits{onNodes: 15000, others: 100}
 
 // NewREST makes the storage. Node reads a Node, from a cache.
-func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Authorizer, node func(name string) (*corev1.Node, error)) (*REST, error) {
+func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.UnconditionalAuthorizer, node func(name string) (*corev1.Node, error)) (*REST, error) {
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &features.FeatureReport{} },
 		NewListFunc:               func() runtime.Object { return &features.FeatureReportList{} },
