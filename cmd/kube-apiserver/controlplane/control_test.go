@@ -17,6 +17,8 @@ limitations under the License.
 package controlplane
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +26,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/component-base/version"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/control"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
@@ -43,24 +46,42 @@ func says(t *testing.T, errs []error, parts ...string) {
 	}
 }
 
+// atStart is a gate that binaries query only when they start. It is new in 1.37.
+const atStart = "EmptyDirVolumeMode"
+
+// lockedGate returns a gate that is locked to true. Upstream removes those that have been
+// for some minor versions.
+func lockedGate(t *testing.T) string {
+	t.Helper()
+	all := utilfeature.DefaultMutableFeatureGate.GetAll()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if spec := all[name]; spec.LockToDefault && spec.Default {
+			return string(name)
+		}
+	}
+	t.Fatal("no gate is locked to true")
+	return ""
+}
+
 // TestRemotelySettableGates covers the features of Kubernetes, and why something
 // else may not.
 func TestRemotelySettableGates(t *testing.T) {
+	locked := lockedGate(t)
 	for name, tc := range map[string]struct {
 		control  control.Options
 		refusals []string
 	}{
 		"nothing":                               {},
-		"a central feature":                     {control: control.Options{Central: []string{"HostnameOverride"}}},
+		"a central feature":                     {control: control.Options{Central: []string{atStart}}},
 		"a dynamic feature, also as a central":  {control: control.Options{Central: []string{"MaxUnavailableStatefulSet"}, Dynamic: []string{"MaxUnavailableStatefulSet"}}},
-		"a name twice":                          {control: control.Options{Central: []string{"HostnameOverride", "HostnameOverride"}}},
-		"no such gate":                          {control.Options{Central: []string{"Nonesuch"}}, []string{`--central-features: no feature gate "Nonesuch" is known at the emulation version 1.36; names are exact, kubectl get features -n kube-system`}},
+		"a name twice":                          {control: control.Options{Central: []string{atStart, atStart}}},
+		"no such gate":                          {control.Options{Central: []string{"Nonesuch"}}, []string{`--central-features: no feature gate "Nonesuch" is known at the emulation version ` + version.DefaultKubeBinaryVersion + `; names are exact, kubectl get features -n kube-system`}},
 		"a switch for many":                     {control.Options{Dynamic: []string{"AllAlpha"}}, []string{"--dynamic-features: feature AllAlpha is not declared"}},
-		"a locked gate":                         {control.Options{Central: []string{"JobPodReplacementPolicy"}}, []string{"JobPodReplacementPolicy is locked to true"}},
+		"a locked gate":                         {control.Options{Central: []string{locked}}, []string{locked + " is locked to true"}},
 		"a gate with flags of its own":          {control.Options{Central: []string{"UnknownVersionInteroperabilityProxy"}}, []string{"has configuration of its own (--peer-ca-file"}},
 		"a gate that is not declared safe":      {control.Options{Central: []string{"APIServerIdentity"}}, []string{"is not declared as one whose value may come from elsewhere"}},
-		"one that is asked for only at a start": {control.Options{Dynamic: []string{"HostnameOverride"}}, []string{"name it in --central-features instead"}},
-		"two mistakes":                          {control.Options{Central: []string{"Nonesuch"}, Dynamic: []string{"HostnameOverride"}}, []string{"Nonesuch", "HostnameOverride"}},
+		"one that is asked for only at a start": {control.Options{Dynamic: []string{atStart}}, []string{"name it in --central-features instead"}},
+		"two mistakes":                          {control.Options{Central: []string{"Nonesuch"}, Dynamic: []string{atStart}}, []string{"Nonesuch", atStart}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := CompletedOptions{Control: tc.control, Features: catalog.Features()}
@@ -109,7 +130,7 @@ func TestControlNeedsTheAPI(t *testing.T) {
 		"everything is off":       {cliflag.ConfigurationMap{"api/all": "false", "v1": "true"}, []string{"features and featurereports"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := CompletedOptions{Control: control.Options{Central: []string{"HostnameOverride"}}, Features: catalog.Features()}
+			options := CompletedOptions{Control: control.Options{Central: []string{atStart}}, Features: catalog.Features()}
 			says(t, options.validateControl(utilfeature.DefaultFeatureGate.DeepCopy(), true, tc.runtimeConfig), tc.refusals...)
 			options.Control = control.Options{}
 			if errs := options.validateControl(utilfeature.DefaultFeatureGate.DeepCopy(), true, tc.runtimeConfig); len(errs) > 0 {

@@ -166,7 +166,7 @@ func TestAnEndingServerDoesNotWait(t *testing.T) {
 // TestReportNamesControl: this is where other servers read it.
 func TestReportNamesControl(t *testing.T) {
 	client := fake.NewClientset()
-	decides := control.Options{Central: []string{"HostnameOverride"}, Dynamic: []string{"MaxUnavailableStatefulSet"}}
+	decides := control.Options{Central: []string{atStart}, Dynamic: []string{"MaxUnavailableStatefulSet"}}
 	reporter, err := newAgent(&lifecycleClients{features: client, kube: kubefake.NewSimpleClientset()}, "server-1", decides)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestReportNamesControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]v1alpha1.FeatureControl{"HostnameOverride": v1alpha1.ControlCentral, "MaxUnavailableStatefulSet": v1alpha1.ControlDynamic}
+	want := map[string]v1alpha1.FeatureControl{atStart: v1alpha1.ControlCentral, "MaxUnavailableStatefulSet": v1alpha1.ControlDynamic}
 	listed := 0
 	for _, f := range report.Spec.Features {
 		if f.Control != want[f.Name] {
