@@ -132,6 +132,14 @@ func TestATypeWithinItself(t *testing.T) {
 	if diff := cmp.Diff([]string{"Part.parts", "Part.size"}, names(cuts.While(off))); diff != "" {
 		t.Errorf("once no part is in a part (-want +got):\n%s", diff)
 	}
+	cuts = NewGuards([]catalog.Entry{entry("A", append(everywhere("size"), everywhere("parts[*].size")...)...)}, nil).findCuts(example(), map[schema.GroupVersionResource]string{widgets: "Widget"})
+	if diff := cmp.Diff([]string{"Part.size"}, names(cuts.While(off))); diff != "" {
+		t.Errorf("with a path for each level of parts (-want +got):\n%s", diff)
+	}
+	cuts = NewGuards([]catalog.Entry{entry("A", append(everywhere("size"), "one.parts[*].size")...)}, nil).findCuts(example(), map[schema.GroupVersionResource]string{widgets: "Widget"})
+	if len(cuts) > 0 {
+		t.Errorf("only some parts have a path for each level: %v", cuts)
+	}
 }
 
 // TestReferencesToRemovedDefinitionsFail: nothing that is left names a property that is not.

@@ -130,15 +130,29 @@ var (
 	older = map[string]string{
 		"io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec.minReplicas": "the gate lets in the value 0",
 		"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec.minReplicas": "the gate lets in the value 0",
+		"io.k8s.api.core.v1.HTTPGetAction.protocol":                         "pods keep the HTTP1 that was their default, and templates share the type",
 		"io.k8s.api.core.v1.VolumeStatus.image":                             "volumeStatus goes, and nothing else has the type",
 	}
 	// within are properties in others that belong to another gate, which has to be
 	// on for them to be there.
 	within = map[string]featuregate.Feature{
-		"io.k8s.api.core.v1.ResourceHealth.message":                 features.ResourceHealthStatus,
-		"io.k8s.api.resource.v1.AllocatedDeviceStatus.shareID":      features.DRAResourceClaimDeviceStatus,
-		"io.k8s.api.resource.v1beta1.AllocatedDeviceStatus.shareID": features.DRAResourceClaimDeviceStatus,
-		"io.k8s.api.resource.v1beta2.AllocatedDeviceStatus.shareID": features.DRAResourceClaimDeviceStatus,
+		"io.k8s.api.core.v1.ClusterTrustBundleProjection.user":                      features.ClusterTrustBundleProjection,
+		"io.k8s.api.core.v1.PodCertificateProjection.user":                          features.PodCertificateRequest,
+		"io.k8s.api.core.v1.ResourceHealth.message":                                 features.ResourceHealthStatus,
+		"io.k8s.api.resource.v1.AllocatedDeviceStatus.shareID":                      features.DRAResourceClaimDeviceStatus,
+		"io.k8s.api.resource.v1.DeviceCounterConsumption.compatibilityGroups":       features.DRAPartitionableDevices,
+		"io.k8s.api.resource.v1.DeviceSubRequest.capacity":                          features.DRAPrioritizedList,
+		"io.k8s.api.resource.v1.DeviceSubRequest.derivedAttributes":                 features.DRAPrioritizedList,
+		"io.k8s.api.resource.v1beta1.AllocatedDeviceStatus.shareID":                 features.DRAResourceClaimDeviceStatus,
+		"io.k8s.api.resource.v1beta1.DeviceCounterConsumption.compatibilityGroups":  features.DRAPartitionableDevices,
+		"io.k8s.api.resource.v1beta1.DeviceSubRequest.capacity":                     features.DRAPrioritizedList,
+		"io.k8s.api.resource.v1beta1.DeviceSubRequest.derivedAttributes":            features.DRAPrioritizedList,
+		"io.k8s.api.resource.v1beta2.AllocatedDeviceStatus.shareID":                 features.DRAResourceClaimDeviceStatus,
+		"io.k8s.api.resource.v1beta2.DeviceCounterConsumption.compatibilityGroups":  features.DRAPartitionableDevices,
+		"io.k8s.api.resource.v1beta2.DeviceSubRequest.capacity":                     features.DRAPrioritizedList,
+		"io.k8s.api.resource.v1beta2.DeviceSubRequest.derivedAttributes":            features.DRAPrioritizedList,
+		"io.k8s.api.scheduling.v1alpha3.CompositePodGroupTemplate.preemptionPolicy": features.CompositePodGroup,
+		"io.k8s.api.scheduling.v1beta1.CompositePodGroupTemplate.preemptionPolicy":  features.CompositePodGroup,
 	}
 )
 

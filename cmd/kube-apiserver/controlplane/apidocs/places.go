@@ -55,12 +55,17 @@ type walker struct {
 	// seen are types, and what is above them, where nothing of the catalog is
 	// any more: it is enough to have been there once.
 	seen map[string]bool
+	// recursive are types that contain themselves, as far as that was asked for.
+	recursive map[string]bool
+	// open are those of them that the path leads through and of which the catalog has
+	// fields there, the outermost first.
+	open []string
 }
 
 // findCuts finds what of a document's schemas belongs to gates. Roots are the
 // types of its resources.
 func (g *Guards) findCuts(schemas map[string]*spec.Schema, roots map[schema.GroupVersionResource]string) Cuts {
-	w := walker{schemas: schemas, found: map[property][]occurrence{}, seen: map[string]bool{}}
+	w := walker{schemas: schemas, found: map[property][]occurrence{}, seen: map[string]bool{}, recursive: map[string]bool{}}
 	for resource, definition := range roots {
 		w.walk(definition, g.tree(resource), nil)
 	}
@@ -76,10 +81,14 @@ func (g *Guards) findCuts(schemas map[string]*spec.Schema, roots map[schema.Grou
 }
 
 // walk visits the properties of a type. The catalog's tree n ends wherever types
-// contain themselves, so the walk does, too.
+// contain themselves, so the walk does, too. Where the catalog names fields of more than
+// one level of such a type, it names all that validation permits: nothing lies deeper.
 func (w *walker) walk(definition string, n *node, above place) {
 	if n == nil {
-		key := definition
+		if levels := slices.DeleteFunc(slices.Clone(w.open), func(open string) bool { return open != definition }); len(levels) > 1 {
+			return
+		}
+		key := definition + " " + strings.Join(w.open, " ")
 		for _, l := range above {
 			for _, gate := range l {
 				key += " " + string(gate)
@@ -93,6 +102,10 @@ func (w *walker) walk(definition string, n *node, above place) {
 	}
 	if w.schemas[definition] == nil {
 		return
+	}
+	if n != nil && w.containsItself(definition) {
+		w.open = append(w.open, definition)
+		defer func() { w.open = w.open[:len(w.open)-1] }()
 	}
 	for key, value := range w.schemas[definition].Properties {
 		o := occurrence{place: above}
@@ -108,6 +121,29 @@ func (w *walker) walk(definition string, n *node, above place) {
 			w.walk(inner, n.child(key+selector), o.place)
 		}
 	}
+}
+
+// containsItself returns true for a type with a property, at any depth, of that type.
+func (w *walker) containsItself(definition string) bool {
+	if known, ok := w.recursive[definition]; ok {
+		return known
+	}
+	reached, next := map[string]bool{}, []string{definition}
+	for len(next) > 0 && !reached[definition] {
+		within := w.schemas[next[0]]
+		next = next[1:]
+		if within == nil {
+			continue
+		}
+		for _, value := range within.Properties {
+			if inner, _ := target(&value); inner != "" && !reached[inner] {
+				reached[inner] = true
+				next = append(next, inner)
+			}
+		}
+	}
+	w.recursive[definition] = reached[definition]
+	return reached[definition]
 }
 
 // target is the type of a property's value, and how a path of the catalog goes
