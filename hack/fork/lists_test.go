@@ -54,14 +54,14 @@ func TestGate(t *testing.T) {
 	}
 	target := p.files["pkg/features/kube_features.go"]
 	for text, neighbors := range map[string][2]string{
-		"\tFeatureLifecycle featuregate.Feature = \"FeatureLifecycle\"\n": {"\tExternalServiceAccountTokenSigner featuregate.Feature = ", "\tGangScheduling featuregate.Feature = "},
-		"\t" + want + ",\n":         {"\tExternalServiceAccountTokenSigner: {\n", "\tGangScheduling: {\n"},
-		"\tFeatureLifecycle: {},\n": {"\tExternalServiceAccountTokenSigner: {},\n", "\tGangScheduling: {GenericWorkload},\n"},
+		"\tFeatureLifecycle featuregate.Feature = \"FeatureLifecycle\"\n": {"\tExternalServiceAccountTokenSigner featuregate.Feature = ", "\tGenericWorkload featuregate.Feature = "},
+		"\t" + want + ",\n":         {"\tExternalServiceAccountTokenSigner: {\n", "\tGenericWorkload: {\n"},
+		"\tFeatureLifecycle: {},\n": {"\tExternalServiceAccountTokenSigner: {},\n", "\tGenericWorkload: {},\n"},
 	} {
 		between(t, target, text, neighbors)
 	}
-	between(t, p.files[gateLists+"versioned_feature_list.yaml"], "- name: FeatureLifecycle\n", [2]string{"- name: ExternalServiceAccountTokenSigner\n", "- name: GangScheduling\n"})
-	between(t, p.files[gateLists+"feature_list.md"], "| FeatureLifecycle |", [2]string{"| ExternalServiceAccountTokenSigner |", "| GangScheduling |"})
+	between(t, p.files[gateLists+"versioned_feature_list.yaml"], "- name: FeatureLifecycle\n", [2]string{"- name: ExternalServiceAccountTokenSigner\n", "- name: GenericWorkload\n"})
+	between(t, p.files[gateLists+"feature_list.md"], "| FeatureLifecycle |", [2]string{"| ExternalServiceAccountTokenSigner |", "| GenericWorkload |"})
 }
 
 // between wants a text once, after and before others, and nothing of upstream's

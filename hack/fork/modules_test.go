@@ -70,7 +70,11 @@ func TestRules(t *testing.T) {
 	for _, dependency := range got.Branches[1].Dependencies {
 		names = append(names, dependency.Repository+" "+dependency.Branch)
 	}
-	const at = " release-1.36"
+	minor, _, ok := strings.Cut(strings.TrimPrefix(p.base.version, "v1."), ".")
+	if !ok {
+		t.Fatalf("upstream's version is %q", p.base.version)
+	}
+	at := " release-1." + minor
 	want := []string{"api" + at, "apimachinery" + at, "client-go" + at, "component-base" + at, "streaming" + at}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("dependencies (-want +got):\n%s", diff)
@@ -161,8 +165,25 @@ func TestModules(t *testing.T) {
 	if !strings.HasPrefix(library, "// This is a generated file. Do not edit directly.\n\nmodule k8s.io/feature-lifecycle\n") {
 		t.Errorf("the library's go.mod begins otherwise than those of other staging modules:\n%.100s", library)
 	}
-	if strings.Contains(library, "v0.36") || !strings.Contains(library, "k8s.io/streaming => ../streaming\n") {
-		t.Errorf("the library still requires published staging modules, or does not replace what they need:\n%s", library)
+	if !strings.Contains(library, "k8s.io/streaming => ../streaming\n") {
+		t.Errorf("the library does not replace what staging modules need:\n%s", library)
+	}
+	file, err := modfile.Parse("go.mod", []byte(library), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	staging := 0
+	for _, line := range file.Require {
+		if _, ok := p.base.staging[line.Mod.Path]; !ok {
+			continue
+		}
+		staging++
+		if line.Mod.Version != "v0.0.0" {
+			t.Errorf("the library still requires %s %s, as it is published", line.Mod.Path, line.Mod.Version)
+		}
+	}
+	if staging < 4 {
+		t.Errorf("the library requires %d staging modules only:\n%s", staging, library)
 	}
 }
 

@@ -35,7 +35,7 @@ var wordings = map[string][]wording{
 		// to them while the gate is off.
 		{"	\"k8s.io/kubernetes-features/pkg/generated/openapi\"\n", ""},
 		{"	definitions := upstreamopenapi.GetOpenAPIDefinitions\n	if c.lifecycleEnabled {\n		definitions = openapi.GetAllOpenAPIDefinitions\n	}\n", ""},
-		{"schemes, resources, definitions)", "schemes, resources, upstreamopenapi.GetOpenAPIDefinitions)"},
+		{"schemes, resources, definitions, opts.InformerName)", "schemes, resources, upstreamopenapi.GetOpenAPIDefinitions, opts.InformerName)"},
 	},
 	"test/utils/localcluster/hints.go": {
 		// Upstream's make puts binaries there.
