@@ -215,7 +215,7 @@ func TestKEPMetadata(t *testing.T) {
 		// Only people who were asked are named.
 		Authors: []string{}, Reviewers: []string{}, Approvers: []string{}, Replaces: []string{},
 		Status: "implementable", CreationDate: "2026-11-21", SeeAlso: kep.SeeAlso,
-		Stage: "alpha", LatestMilestone: "v1.36", Milestone: map[string]string{"alpha": "v1.36"},
+		Stage: "alpha", LatestMilestone: "v1.37", Milestone: map[string]string{"alpha": "v1.37"},
 		FeatureGates: kep.FeatureGates, DisableSupported: true, Metrics: kep.Metrics,
 	}
 	if diff := cmp.Diff(want, kep); diff != "" {

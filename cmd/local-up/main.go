@@ -155,8 +155,8 @@ func addControlFlags(fs *pflag.FlagSet, o *localcluster.ControlOptions) {
 	fs.StringVar(&o.FeatureGates, "server-feature-gates", o.FeatureGates, "Feature gates of kube-apiserver alone, for central features: A=true,B=false.")
 	fs.StringSliceVar(&o.CentralFeatures, "central-features", o.CentralFeatures, "Features that have kube-apiserver's value in all components.")
 	fs.StringSliceVar(&o.DynamicFeatures, "dynamic-features", o.DynamicFeatures, "Features that can be changed through the API; those that a feature gate sets are left out.")
-	fs.StringSliceVar(&o.RuntimeConfig, "runtime-config", o.RuntimeConfig, "APIs that kube-apiserver serves beside those of the default, for example scheduling.k8s.io/v1alpha2=true.")
-	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion, "The minor version that the control plane emulates, for example 1.35; empty for its own.")
+	fs.StringSliceVar(&o.RuntimeConfig, "runtime-config", o.RuntimeConfig, "APIs that kube-apiserver serves beside those of the default, for example scheduling.k8s.io/v1beta1=true.")
+	fs.StringVar(&o.EmulatedVersion, "emulated-version", o.EmulatedVersion, "The minor version that the control plane emulates, for example 1.36; empty for its own.")
 }
 
 // greet prints how to use the cluster.

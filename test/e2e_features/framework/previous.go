@@ -29,7 +29,7 @@ import (
 
 // UpstreamVersion is the version of upstream's binaries (Upstream). hack/verify
 // compares it with go.mod.
-const UpstreamVersion = "v1.36.3"
+const UpstreamVersion = "v1.37.2"
 
 // PreviousVersion is the version of hack/previous/go.mod, which
 // "make upstream-previous" builds.
