@@ -426,10 +426,10 @@ func TestAllAlphaTurnsOffGatesPromotedToBeta(t *testing.T) {
 	alpha := featuregate.FeatureSpec{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Alpha}
 	beta := featuregate.FeatureSpec{Version: utilversion.MustParse("1.37"), PreRelease: featuregate.Beta}
 	// HPAScaleToZero declares what it stores.
-	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{"HPAScaleToZero": {alpha, beta}, "GenericWorkload": {alpha}})
+	w.next(map[featuregate.Feature]featuregate.VersionedSpecs{"HPAScaleToZero": {alpha, beta}, "PodDeletionCost": {alpha}})
 	w.objects("HPAScaleToZero", "WaitForNone", "horizontalpodautoscalers", "autoscaling", "shop/web")
 	w.feature("HPAScaleToZero", v1alpha1.StateOn)
-	w.feature("GenericWorkload", v1alpha1.StateOn)
+	w.feature("PodDeletionCost", v1alpha1.StateOn)
 	if out, code := w.run("1.37", "name"); code != ExitNotSafe || out != "feature.features.k8s.io/HPAScaleToZero\n" {
 		t.Errorf("exit code %d and %q", code, out)
 	}
@@ -476,12 +476,15 @@ func TestWorkloadsOf135KeepServersFromBecomingReady(t *testing.T) {
 		if count > 0 {
 			task.Leftovers = []v1alpha1.ResourceLeftovers{{Group: "scheduling.k8s.io", Resource: "workloads", Count: count, Examples: examples}}
 		}
-		w.plans["GenericWorkload to 1.36"] = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, State: v1alpha1.StateUpgrading}, task}
+		w.plans["GenericWorkload to 1.36"] = []v1alpha1.PlannedTask{
+			{Name: v1alpha1.TaskWaitForUses, State: v1alpha1.StateUpgrading}, task,
+			{Name: "Upgrade/1.36/ClearUnreadable/podgroups.scheduling.k8s.io", State: v1alpha1.StateUpgrading},
+		}
 	}
 	found(3, "shop/a", "shop/b", "shop/c")
 	w.want("1.36", ExitNotSafe, `
 GenericWorkload: not safe (NeedsTasks)
-  Why:  the feature is on in 1.36, and a server of 1.36 that has the feature on never becomes ready while it finds what `+upgrade+` removes: 3 workloads.scheduling.k8s.io: shop/a, shop/b, shop/c
+  Why:  the feature is on in 1.36, and a server of 1.36 that has the feature on never becomes ready while it finds what `+upgrade+`, Upgrade/1.36/ClearUnreadable/podgroups.scheduling.k8s.io removes: 3 workloads.scheduling.k8s.io: shop/a, shop/b, shop/c
   Next: set --feature-gates=GenericWorkload=false in all components and wait until the feature is Off; turn it on again once status.version is 1.36
 Not safe to move from 1.35 to 1.36: 1 of 1 features are not safe, 0 unknown.
 `)
@@ -574,16 +577,18 @@ Unknown whether it is safe to move from 1.36 to 1.35: 0 of 2 features are not sa
 }
 
 // TestCheckOfClusterWithDefaults moves all gates of this build with their defaults, in
-// use by nothing. Gates that are generally available in 1.36 and were off in 1.35
-// are not in the catalog; the way by emulation turns them off first.
+// use by nothing. A gate that is not in the catalog, generally available in 1.36 and off
+// in 1.35, is unknown; the way by emulation turns it off first.
 func TestCheckOfClusterWithDefaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from, to string
 		code     int
 		unknown  []string
 	}{
-		"up":   {"1.35", "1.36", ExitSafe, nil},
-		"down": {"1.36", "1.35", ExitUnknown, []string{"CustomCPUCFSQuotaPeriod", "MutatingAdmissionPolicy", "NodeLogQuery", "ServiceCIDRStatusFieldWiping"}},
+		"up":                   {"1.35", "1.36", ExitSafe, nil},
+		"down":                 {"1.36", "1.35", ExitUnknown, []string{"ServiceCIDRStatusFieldWiping"}},
+		"up to the newest":     {"1.36", "1.37", ExitSafe, nil},
+		"down from the newest": {"1.37", "1.36", ExitSafe, nil},
 		"down, with servers of 1.36 that emulate 1.35": {"1.35", "1.35", ExitSafe, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -617,15 +622,15 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 		change func(*world)
 		says   string
 	}{
-		"no version":           {"next", nil, "--to=next is no minor version; write it like 1.36"},
+		"no version":           {"next", nil, "--to=next is no minor version; write it like 1.37"},
 		"a patch version":      {"1.35.7", nil, "--to=1.35.7 is no minor version; write --to=1.35"},
 		"a letter before it":   {"v1.35", nil, "--to=v1.35 is no minor version; write --to=1.35"},
-		"newer than the build": {"1.37", nil, "this plugin knows versions up to 1.36; use kubectl-feature of 1.37"},
-		"older than it knows":  {"1.32", nil, "this plugin knows versions from 1.33 on"},
+		"newer than the build": {"1.39", nil, "use kubectl-feature of 1.39"},
+		"older than it knows":  {"1.32", nil, "this plugin knows versions from 1.34 on"},
 		"two versions":         {"1.34", nil, "one minor version at a time; check --to 1.35 first"},
 		"no server":            {"1.35", func(w *world) { w.reports = nil }, "no kube-apiserver reports its version"},
 		"servers that differ":  {"1.35", func(w *world) { w.process("kube-apiserver", "b", "1.35") }, "have different versions (a 1.36, b 1.35); finish that move first"},
-		"a newer cluster":      {"1.36", func(w *world) { w.reports[0].Spec.EmulationVersion = "1.37" }, "the cluster has 1.37: this plugin knows versions up to 1.36"},
+		"a newer cluster":      {"1.37", func(w *world) { w.reports[0].Spec.EmulationVersion = "1.38" }, "the cluster has 1.38: this plugin knows versions up to 1.37"},
 		"kubelets with missing reports": {"1.35", func(w *world) {
 			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3, Examples: []string{"n1", "n2", "n3"}}}
 		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nUnknown whether it is safe to move from 1.36 to 1.35"},

@@ -50,8 +50,8 @@ answered cannot know everything, as right after processes have started; 3 the co
 	planExample = `  # What would be removed?
   kubectl feature plan HPAScaleToZero --disable
 
-  # What would a move of the cluster to 1.35 mean for it?
-  kubectl feature plan RelaxedServiceNameValidation --to=1.35
+  # What would a move of the cluster to 1.36 mean for it?
+  kubectl feature plan HPAScaleToZero --to=1.36
 
   # May a script continue?
   kubectl feature plan HPAScaleToZero --enable -o json > plan.json`

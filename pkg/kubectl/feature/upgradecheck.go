@@ -47,14 +47,14 @@ Nothing is changed. Which objects use a feature is what the servers find at this
 
 Exit codes: 0 all features are safe, 1 some are not, 2 unknown for some, 3 the command failed.`
 
-	upgradeCheckExample = `  # May the servers of a 1.35 cluster be replaced by those of 1.36?
+	upgradeCheckExample = `  # May the servers of a 1.36 cluster be replaced by those of 1.37?
+  kubectl feature upgrade-check --to 1.37
+
+  # May a 1.37 cluster go back?
   kubectl feature upgrade-check --to 1.36
 
-  # May a 1.36 cluster go back?
-  kubectl feature upgrade-check --to 1.35
-
   # The names of the features that are not safe
-  kubectl feature upgrade-check --to 1.35 -o name`
+  kubectl feature upgrade-check --to 1.36 -o name`
 )
 
 var upgradeCheckFormats = []string{outputWide, "json", "yaml", outputName}
