@@ -108,7 +108,7 @@ func landsTwice(t *testing.T, tree string) {
 // landed are the packages of the root module that have landed or import such.
 var landed = []string{
 	"./cmd/kube-apiserver/...", "./cmd/kubectl-feature/...", "./cmd/local-up/...", "./pkg/apis/features/...", "./pkg/featurelifecycle/...",
-	"./pkg/kubectl/...", "./pkg/registry/features/...", "./" + testsDir + "/...", "./test/utils/localcluster/...",
+	"./pkg/kubectl/...", "./pkg/registry/features/...", "./" + testsDir + "/...", "./test/utils/...",
 }
 
 // passesChecks runs upstream's own checks of what it has lists and rules for, as

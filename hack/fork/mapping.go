@@ -99,7 +99,7 @@ var parts = []part{
 	{
 		title: "Test features with real processes",
 		why:   "Clusters of real processes with real etcd, and hollow nodes that report.",
-		paths: []string{"cmd/local-up", testsDir, "test/utils/localcluster"},
+		paths: []string{"cmd/local-up", testsDir, "test/utils/examplegates", "test/utils/localcluster"},
 		edits: testEdits,
 	},
 	{
