@@ -27,6 +27,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s.io/kubernetes-features/cmd/local-up/demo"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
@@ -45,6 +46,9 @@ func newDemoCommand(config *localcluster.Config) *cobra.Command {
 // demo needs one on which the feature was never used.
 func runDemo(ctx context.Context, config *localcluster.Config) error {
 	begun := time.Now()
+	if config.Nodes < demo.Nodes {
+		return fmt.Errorf("--nodes is %d, and the demonstration needs %d nodes: one that uses the feature, and one that does not", config.Nodes, demo.Nodes)
+	}
 	if err := with(config, func(c *localcluster.Cluster) error {
 		if !c.Exists() {
 			return nil
@@ -59,7 +63,7 @@ func runDemo(ctx context.Context, config *localcluster.Config) error {
 	}
 	// The story is about command lines.
 	config.Control = localcluster.ControlOptions{}
-	config.FeatureGates = "MaxUnavailableStatefulSet=true"
+	config.FeatureGates = examplegates.Cleared + "=true"
 	return with(config, func(c *localcluster.Cluster) error {
 		fmt.Printf("Starting a cluster with %d nodes and --feature-gates=%s\n", config.Nodes, config.FeatureGates)
 		if err := c.Up(ctx); err != nil {

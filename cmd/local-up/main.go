@@ -33,6 +33,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
@@ -143,10 +144,11 @@ func addUpFlags(cmd *cobra.Command, config *localcluster.Config) {
 }
 
 // Features to try without any flag: several components query them soon after
-// they start, they need nothing else, and 1.35 has them, too.
+// they start, they need nothing else, and each version that can be emulated has
+// them, too. The first of each list is off by default.
 var (
-	central = []string{"CrossNamespaceVolumeDataSource", "SchedulerAsyncPreemption"}
-	dynamic = []string{"HPAScaleToZero", "MaxUnavailableStatefulSet", "PodDeletionCost"}
+	central = []string{examplegates.Central, "SchedulerAsyncPreemption"}
+	dynamic = []string{examplegates.Dynamic, "PodDeletionCost"}
 )
 
 // addControlFlags adds the flags for the control plane alone. The options have the

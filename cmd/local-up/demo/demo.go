@@ -25,20 +25,18 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
-	// gate is a beta gate that is off by default and leaves a field behind.
-	gate = "MaxUnavailableStatefulSet"
-	// field is what it leaves.
-	field = "spec.updateStrategy.rollingUpdate.maxUnavailable"
-	// namespace has the demonstration's objects.
-	namespace = "demo"
+	// gate is off by default and leaves a field behind.
+	gate = examplegates.Cleared
+	// field is what it leaves, in Nodes.
+	field = "spec.podPreemptionPolicy"
 	// patience bounds each wait; the machine may be busy.
 	patience = 5 * time.Minute
 )
@@ -62,8 +60,8 @@ func Run(ctx context.Context, c *localcluster.Cluster, out io.Writer) error {
 	if err := s.awaitState(ctx, v1alpha1.StateOn); err != nil {
 		return err
 	}
-	s.chapter("StatefulSets use its field")
-	if err := s.createStatefulSets(ctx); err != nil {
+	s.chapter("Nodes use its field")
+	if err := s.protect(ctx); err != nil {
 		return err
 	}
 	before, err := s.settled(ctx)
@@ -161,27 +159,4 @@ func users(uses []v1alpha1.FeatureUse) string {
 		parts = append(parts, fmt.Sprintf("%d %s %s", use.Count, use.Component, value))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// describeUse prints the stored fields of the StatefulSets, and checks them.
-func (s *story) describeUse(sets map[string]*appsv1.StatefulSet) error {
-	for _, name := range names {
-		set := sets[name]
-		value := maxUnavailable(set)
-		switch {
-		case name == untouched && value != "":
-			return fmt.Errorf("StatefulSet %s has %s although its strategy is OnDelete", name, field)
-		case name != untouched && value == "":
-			return fmt.Errorf("StatefulSet %s does not have %s; is the gate on?", name, field)
-		}
-		s.say("%-10s strategy %-13s maxUnavailable %s", name, set.Spec.UpdateStrategy.Type, orNone(value))
-	}
-	return nil
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "(not set)"
-	}
-	return text
 }

@@ -23,58 +23,61 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/utils/ptr"
 )
 
-// sets are the demonstration's StatefulSets before, or after the field is gone.
-func sets(cleared bool) map[string]*appsv1.StatefulSet {
-	result := map[string]*appsv1.StatefulSet{}
-	for _, name := range names {
-		strategy := appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-		if name != untouched {
-			strategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To[int32](0)}}
+// nodes are the demonstration's nodes before, or after the field is gone.
+func nodes(cleared bool) map[string]*corev1.Node {
+	result := map[string]*corev1.Node{}
+	for _, name := range []string{"node-1", "node-2"} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Annotations: map[string]string{"demo/owner": "team-a"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+		}}
+		if name == "node-1" {
+			node.ResourceVersion = "9"
 			if !cleared {
-				strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(2))
+				node.ResourceVersion = "7"
+				node.Spec.PodPreemptionPolicy = &corev1.NodePodPreemptionPolicy{DisableResizePreemption: owners}
 			}
 		}
-		set := statefulSet(name, strategy)
-		set.Generation = 1
-		if cleared && name != untouched {
-			set.Generation, set.ResourceVersion = 2, "9"
-		}
-		result[name] = set
+		result[name] = node
 	}
 	return result
 }
 
 // TestTheDemonstrationCanFail: it must not claim what does not hold.
 func TestTheDemonstrationCanFail(t *testing.T) {
+	const used, plain = "node-1", "node-2"
 	for name, tc := range map[string]struct {
-		change func(after map[string]*appsv1.StatefulSet)
+		change func(after map[string]*corev1.Node)
 		says   string
 	}{
-		"all is well":               {func(map[string]*appsv1.StatefulSet) {}, ""},
-		"the field is still there":  {func(after map[string]*appsv1.StatefulSet) { after["web"] = sets(false)["web"] }, "still has"},
-		"something else changed":    {func(after map[string]*appsv1.StatefulSet) { after["web"].Annotations["demo/owner"] = "team-b" }, "changed elsewhere"},
-		"an object is gone":         {func(after map[string]*appsv1.StatefulSet) { delete(after, "web") }, "came or went"},
-		"the untouched was touched": {func(after map[string]*appsv1.StatefulSet) { after[untouched].Generation = 2 }, "was written"},
-		"or written by a client": {func(after map[string]*appsv1.StatefulSet) {
-			after[untouched].ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "feature-lifecycle"}}
-		}, "was written"},
+		"all is well":              {func(map[string]*corev1.Node) {}, ""},
+		"the field is still there": {func(after map[string]*corev1.Node) { after[used] = nodes(false)[used] }, "still has"},
+		"it is there and empty": {func(after map[string]*corev1.Node) {
+			after[used].Spec.PodPreemptionPolicy = &corev1.NodePodPreemptionPolicy{}
+		}, "still has"},
+		"something else changed": {func(after map[string]*corev1.Node) { after[used].Annotations["demo/owner"] = "team-b" }, "changed elsewhere"},
+		"an object is gone":      {func(after map[string]*corev1.Node) { delete(after, used) }, "came or went"},
+		"the untouched was touched": {func(after map[string]*corev1.Node) {
+			after[plain].ManagedFields = append(after[plain].ManagedFields, metav1.ManagedFieldsEntry{Manager: "feature-lifecycle"})
+		}, "was written by feature-lifecycle"},
 	} {
-		after := sets(true)
+		after := nodes(true)
 		tc.change(after)
-		err := (&story{out: &bytes.Buffer{}}).compare(sets(false), after)
+		err := (&story{out: &bytes.Buffer{}}).compare(nodes(false), after)
 		if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
 			t.Errorf("%s: got %v, want it to say %q", name, err, tc.says)
 		}
 	}
-	if err := (&story{out: &bytes.Buffer{}}).describeUse(sets(true)); err == nil || !strings.Contains(err.Error(), "is the gate on?") {
-		t.Errorf("StatefulSets without the field count as using it: %v", err)
+	if err := (&story{out: &bytes.Buffer{}}).describeUse(nodes(true)); err == nil || !strings.Contains(err.Error(), "is the gate on?") {
+		t.Errorf("nodes without the field count as using it: %v", err)
+	}
+	if err := (&story{out: &bytes.Buffer{}}).describeUse(nodes(false)); err != nil {
+		t.Errorf("nodes with the field: %v", err)
 	}
 }
 

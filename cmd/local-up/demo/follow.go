@@ -66,8 +66,8 @@ func (s *story) awaitState(ctx context.Context, state v1alpha1.FeatureState) err
 	})
 }
 
-// awaitUsers waits until kube-apiserver and kube-controller-manager have said
-// that they use the feature.
+// awaitUsers waits until kube-apiserver and kube-scheduler have reported that they
+// use the feature.
 func (s *story) awaitUsers(ctx context.Context) error {
 	s.say("waiting until the users of the gate have reported (at most a minute: reports are batched)")
 	return s.watchFeature(ctx, func(feature *v1alpha1.Feature) (bool, error) {
@@ -75,7 +75,7 @@ func (s *story) awaitUsers(ctx context.Context) error {
 		for _, use := range feature.Status.Uses {
 			found[use.Component] = use.Enabled != nil && *use.Enabled && use.Count > 0
 		}
-		if !found["kube-apiserver"] || !found["kube-controller-manager"] {
+		if !found["kube-apiserver"] || !found["kube-scheduler"] {
 			return false, nil
 		}
 		s.show(feature)
