@@ -41,14 +41,15 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	typed "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
 
 const (
 	system = metav1.NamespaceSystem
-	// known is a gate that every server knows.
-	known = "MaxUnavailableStatefulSet"
+	// known is a gate that every server knows and has off.
+	known = examplegates.Cleared
 )
 
 // shared is for tests that leave the server as it is. Its audit log has what the server

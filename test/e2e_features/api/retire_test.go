@@ -40,7 +40,7 @@ func TestTheReportOfAProcessThatEndedIsDeleted(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: gone, Annotations: map[string]string{v1alpha1.AnnotationTerminating: "true"}},
 		Spec: v1alpha1.FeatureReportSpec{
 			Component: "kube-scheduler", Instance: "gone", BinaryVersion: "v1.36.3", EmulationVersion: "1.36",
-			Features: []v1alpha1.ReportedFeature{{Name: known, Stage: v1alpha1.StageBeta}},
+			Features: []v1alpha1.ReportedFeature{{Name: known, Stage: v1alpha1.StageAlpha}},
 			Liveness: v1alpha1.ReportLiveness{Lease: &v1alpha1.LeaseReference{Namespace: v1alpha1.LeaseNamespace, Name: gone}},
 		},
 	}

@@ -96,20 +96,12 @@ func (c *Cluster) WaitForLog(name string, parts ...string) {
 	})
 }
 
-// PlainStatefulSet is one without pods that uses no feature. A server and the
-// controller manager ask for MaxUnavailableStatefulSet when they see it.
+// PlainStatefulSet returns one without pods that sets no field of a feature. Servers
+// add the field of MaxUnavailableStatefulSet while that is on.
 func PlainStatefulSet(name string) *appsv1.StatefulSet {
 	set := StatefulSet(name, intstr.FromInt32(1))
 	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{}
 	return set
-}
-
-// CreateStatefulSet makes one in the namespace default.
-func (c *Cluster) CreateStatefulSet(set *appsv1.StatefulSet) {
-	c.t.Helper()
-	if _, err := c.Kube.AppsV1().StatefulSets(metav1.NamespaceDefault).Create(c.t.Context(), set, metav1.CreateOptions{}); err != nil {
-		c.t.Fatalf("creating StatefulSet %s: %v", set.Name, err)
-	}
 }
 
 // WaitForValue waits until a process of a component has reported a value of what it

@@ -28,6 +28,7 @@ import (
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
@@ -57,7 +58,8 @@ func values(reports []v1alpha1.FeatureReport, feature string) map[string]bool {
 // turned on and off by a patch, and every live process that asks for it follows.
 func TestAFlipIsInAllReports(t *testing.T) {
 	t.Parallel()
-	const feature = "HPAScaleToZero"
+	// No kubelet queries it: there are no pods.
+	const feature = examplegates.Dynamic
 	users := []string{localcluster.APIServer, localcluster.ControllerManager, localcluster.Scheduler}
 	dir := framework.DataDir(t)
 	flags := []string{"--data-dir=" + dir, "--bin-dir=" + framework.BinDir(t)}

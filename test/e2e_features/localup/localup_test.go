@@ -26,6 +26,7 @@ import (
 	"testing"
 
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 )
 
 // run runs local-up and returns what it printed.
@@ -87,12 +88,12 @@ func TestUpRestartDown(t *testing.T) {
 	}
 	step(true, "running already", "up", "--nodes=1")
 	step(false, "kube-scheduler", "status")
-	step(false, "Restarted", "restart", "--component=kube-scheduler", "--feature-gates=MaxUnavailableStatefulSet=true")
-	step(false, "not dynamic, since a feature gate sets them: MaxUnavailableStatefulSet", "restart", "--component=kube-apiserver")
+	step(false, "Restarted", "restart", "--component=kube-scheduler", "--feature-gates="+examplegates.Dynamic+"=true")
+	step(false, "not dynamic, since a feature gate sets them: "+examplegates.Dynamic, "restart", "--component=kube-apiserver")
 	step(false, "Restarted", "restart", "--emulated-version=1.35", "--central-features=", "--dynamic-features=HPAScaleToZero", "--server-feature-gates=PodDeletionCost=false")
 	server := strings.Join(processes(t, dir), "\n")
 	for flag, count := range map[string]int{
-		"--emulated-version=1.35": 3, "--central-features": 0, "--dynamic-features=HPAScaleToZero ": 1, "--feature-gates=PodDeletionCost=false": 1, "--feature-gates=MaxUnavailableStatefulSet=true": 5,
+		"--emulated-version=1.35": 3, "--central-features": 0, "--dynamic-features=HPAScaleToZero ": 1, "--feature-gates=PodDeletionCost=false": 1, "--feature-gates=" + examplegates.Dynamic + "=true": 5,
 	} {
 		if n := strings.Count(server, flag); n != count {
 			t.Errorf("%d processes have %s, want %d:\n%s", n, flag, count, server)

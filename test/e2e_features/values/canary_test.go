@@ -30,6 +30,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/rollout"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
@@ -150,8 +151,8 @@ func TestDyingCanaryHalted(t *testing.T) {
 // the value from before, until people resume the rollout.
 func TestCrashLoopingCanaryHalted(t *testing.T) {
 	t.Parallel()
-	// The server and the schedulers ask for it when they start.
-	const feature, scheduler = "HPAScaleToZero", "kube-scheduler"
+	// The server and the schedulers query it when they start.
+	const feature, scheduler = examplegates.Dynamic, "kube-scheduler"
 	c := framework.Start(t, localcluster.Config{
 		Only:      []string{localcluster.Etcd, localcluster.APIServer, localcluster.Scheduler},
 		ExtraArgs: map[string][]string{localcluster.APIServer: {"--dynamic-features=" + feature, "--feature-settle-period=1s"}},

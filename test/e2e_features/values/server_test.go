@@ -25,11 +25,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
@@ -40,12 +40,12 @@ func TestTheServerDecides(t *testing.T) {
 	const (
 		fixed   = "StaleControllerConsistencyJob" // on by default; asked by the controller manager when it starts
 		admin   = "kubernetes-admin"
-		flipped = "MaxUnavailableStatefulSet" // off by default here; asked whenever a StatefulSet is looked at
+		flipped = examplegates.Dynamic // off by default; queried by both when they start
 	)
 	c := framework.Start(t, localcluster.Config{
 		Only: []string{localcluster.Etcd, localcluster.APIServer},
 		ExtraArgs: map[string][]string{localcluster.APIServer: {
-			"--feature-gates=" + fixed + "=false", "--central-features=" + fixed, "--dynamic-features=" + flipped + ",PodDeletionCost," + early, "--feature-settle-period=1s",
+			"--feature-gates=" + fixed + "=false", "--central-features=" + fixed, "--dynamic-features=" + flipped + ",PodDeletionCost", "--feature-settle-period=1s",
 		}},
 	})
 	c.MustStart(localcluster.ControllerManager)
@@ -59,23 +59,12 @@ func TestTheServerDecides(t *testing.T) {
 	if err := framework.Request(t.Context(), c.Features, "HPAConfigurableTolerance", `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
 		t.Errorf("a feature that is not dynamic: %v", err)
 	}
-	// A StatefulSet makes both of them ask.
-	const asks = "asks"
-	c.CreateStatefulSet(framework.PlainStatefulSet(asks))
-	framework.Eventually(t, "the controller manager to look at the StatefulSet", func() error {
-		set, err := c.Kube.AppsV1().StatefulSets(metav1.NamespaceDefault).Get(t.Context(), asks, metav1.GetOptions{})
-		if err == nil && set.Status.ObservedGeneration == 0 {
-			err = fmt.Errorf("its status is %+v", set.Status)
-		}
-		return err
-	})
 	both := func(on bool) func([]v1alpha1.FeatureReport) bool {
 		return func(reports []v1alpha1.FeatureReport) bool {
 			server, manager := framework.Reported(reports, localcluster.APIServer, flipped), framework.Reported(reports, localcluster.ControllerManager, flipped)
 			return server != nil && server.Enabled == on && manager != nil && manager.Enabled == on
 		}
 	}
-	reportNow(c)
 	c.WaitForReports("in which kube-apiserver and the controller manager have asked for "+flipped, both(false))
 	for _, on := range []bool{true, false} {
 		c.Request(flipped, fmt.Sprintf(`{"enabled":%t}`, on))

@@ -20,14 +20,19 @@ package values
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/utils/ptr"
 )
 
 // servers is a control plane of three kube-apiservers.
@@ -37,11 +42,17 @@ type servers struct {
 	names []string
 }
 
-// create makes a StatefulSet through one server. That asks for the feature, which
-// puts its field into it while it is on.
+// signal is what containers get at their end. Its field belongs to the feature.
+const signal = corev1.SIGUSR1
+
+// create makes a StatefulSet with the feature's field through one server, which drops
+// the field while the feature is off.
 func (s *servers) create(server, name string) *appsv1.StatefulSet {
 	s.t.Helper()
 	object := framework.PlainStatefulSet(name)
+	pod := &object.Spec.Template.Spec
+	pod.OS = &corev1.PodOS{Name: corev1.Linux}
+	pod.Containers[0].Lifecycle = &corev1.Lifecycle{StopSignal: ptr.To(signal)}
 	created, err := kubernetes.NewForConfigOrDie(s.ConfigOf(server)).AppsV1().StatefulSets(metav1.NamespaceDefault).Create(s.t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		s.t.Fatalf("creating %s through %s: %v", name, server, err)
@@ -51,8 +62,8 @@ func (s *servers) create(server, name string) *appsv1.StatefulSet {
 
 // uses reports whether a StatefulSet has the feature's field.
 func uses(object *appsv1.StatefulSet) bool {
-	update := object.Spec.UpdateStrategy.RollingUpdate
-	return update != nil && update.MaxUnavailable != nil
+	lifecycle := object.Spec.Template.Spec.Containers[0].Lifecycle
+	return lifecycle != nil && lifecycle.StopSignal != nil
 }
 
 // wait waits until a number of servers have asked and have the value, and no
@@ -75,22 +86,21 @@ func (s *servers) wait(feature string, on bool, count int) {
 // used by all, also by one that was not there, from its first request on.
 func TestThreeServersFollow(t *testing.T) {
 	t.Parallel()
-	const feature = "MaxUnavailableStatefulSet"
+	const feature = examplegates.Dynamic
 	s := &servers{t: t}
 	config := localcluster.Config{Servers: 3, Only: []string{localcluster.Etcd}, ExtraArgs: map[string][]string{}}
 	for i := range config.Servers {
 		name := localcluster.Nth(localcluster.APIServer, i+1)
 		s.names = append(s.names, name)
-		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature + "," + early, "--feature-settle-period=1s", "--feature-grace-period=5s"}
+		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature, "--feature-settle-period=1s", "--feature-grace-period=5s"}
 	}
 	config.Only = append(config.Only, s.names...)
 	s.Cluster = framework.Start(t, config)
 	for i, server := range s.names {
 		if object := s.create(server, fmt.Sprintf("off-%d", i)); uses(object) {
-			t.Errorf("%s puts the field of a feature that is off into %s", server, object.Name)
+			t.Errorf("%s keeps the field of a feature that is off in %s", server, object.Name)
 		}
 	}
-	reportNow(s.Cluster)
 	s.wait(feature, false, 3)
 	s.Request(feature, `{"enabled":true}`)
 	s.wait(feature, true, 3)
@@ -115,15 +125,25 @@ func TestThreeServersFollow(t *testing.T) {
 	})
 	s.MustStart(away)
 	if object := s.create(away, "again"); uses(object) {
-		t.Errorf("%s puts the field of a feature that was turned off while it was down into %s", away, object.Name)
+		t.Errorf("%s keeps the field of a feature that was turned off while it was down in %s", away, object.Name)
+	}
+	// It waits for objects that have the field, which users delete.
+	s.WaitForFeature(feature, "Blocked", func(f *v1alpha1.Feature) bool {
+		progressing := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+		return progressing != nil && progressing.Reason == v1alpha1.ReasonBlocked && strings.Contains(progressing.Message, "default/on-")
+	})
+	for i := range s.names {
+		if err := s.Kube.AppsV1().StatefulSets(metav1.NamespaceDefault).Delete(t.Context(), fmt.Sprintf("on-%d", i), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.WaitForFeature(feature, "Off", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	sets, err := s.Kube.AppsV1().StatefulSets(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(sets.Items) != 7 {
-		t.Errorf("there are %d StatefulSets, want 7", len(sets.Items))
+	if len(sets.Items) != 4 {
+		t.Errorf("there are %d StatefulSets, want the 4 that were created while the feature was off", len(sets.Items))
 	}
 	for i := range sets.Items {
 		if uses(&sets.Items[i]) {

@@ -49,14 +49,3 @@ func start(t *testing.T, args map[string][]string) *framework.Cluster {
 	c.SilenceFlow()
 	return c
 }
-
-// early is a dynamic feature that kube-apiserver, the controller manager and the
-// scheduler ask for before their first report.
-const early = "HPAScaleToZero"
-
-// reportNow makes the processes of the control plane report at once what they have
-// asked for since their last report. They would within a minute; a value that
-// changes does not wait, and takes the rest with it.
-func reportNow(c *framework.Cluster) {
-	c.Request(early, `{"enabled":true}`)
-}

@@ -27,11 +27,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
-// feature is one that every kubelet would be asked about.
-const feature = "MaxUnavailableStatefulSet"
+// feature is off by default, and every kubelet would be asked about it.
+const feature = examplegates.Dynamic
 
 // TestUpstreamServer runs our components with upstream's kube-apiserver: they
 // work, and say once that reporting is off.

@@ -30,6 +30,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
@@ -67,8 +68,8 @@ func centralReported(reports []v1alpha1.FeatureReport) bool {
 // spec.enabled, is used by the others. The server flow writes all of it.
 func TestEveryBinaryTakesTheServersValues(t *testing.T) {
 	t.Parallel()
-	// The processes of the control plane ask for it before they report.
-	const dynamic = "HPAScaleToZero"
+	// The processes of the control plane query it before they report.
+	const dynamic = examplegates.Dynamic
 	names := []string{localcluster.ControllerManager, localcluster.Scheduler, localcluster.Kubelet("node-1"), localcluster.Proxy("node-1")}
 	// The machine may be busy for longer than a node waits.
 	node := []string{"--feature-values-timeout=" + framework.Patience.String()}
