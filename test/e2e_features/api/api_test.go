@@ -64,10 +64,12 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Run(m))
 }
 
-// start starts a server with other gates.
-func start(t *testing.T, gates string) *framework.Cluster {
+// start starts a server with other gates and more flags.
+func start(t *testing.T, gates string, flags ...string) *framework.Cluster {
 	t.Helper()
-	return framework.Start(t, localcluster.Config{FeatureGates: gates, Only: []string{localcluster.Etcd, localcluster.APIServer}})
+	return framework.Start(t, localcluster.Config{
+		FeatureGates: gates, Only: []string{localcluster.Etcd, localcluster.APIServer}, ExtraArgs: map[string][]string{localcluster.APIServer: flags},
+	})
 }
 
 func features(t *testing.T, config *rest.Config) typed.FeaturesV1alpha1Interface {
@@ -351,7 +353,7 @@ func TestGateOffIsUpstream(t *testing.T) {
 // says of features that need it, on or planned.
 func TestWithoutServerIdentities(t *testing.T) {
 	t.Parallel()
-	c := start(t, "APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false,StorageVersionMigrator=true")
+	c := start(t, "APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false,StorageVersionMigrator=true", "--runtime-config="+migrations+"=false")
 	notServed(t, c)
 	c.WaitForFeature(known, "created", func(f *v1alpha1.Feature) bool { return f.Status.State == v1alpha1.StateOff })
 	reports := c.WaitForReports("of the server", func(reports []v1alpha1.FeatureReport) bool { return len(reports) == 1 })
@@ -360,14 +362,17 @@ func TestWithoutServerIdentities(t *testing.T) {
 	}
 }
 
-// notServed checks what is said of features whose API no flag enables.
+// migrations is the API of StorageVersionMigrator, which is served by default.
+const migrations = "storagemigration.k8s.io/v1"
+
+// notServed checks what is said of features whose API a flag disables, or none enables.
 func notServed(t *testing.T, c *framework.Cluster) {
 	t.Helper()
 	on := c.WaitForFeature("StorageVersionMigrator", "On, and its API missing", func(f *v1alpha1.Feature) bool {
 		progress := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
 		return f.Status.State == v1alpha1.StateOn && progress != nil && progress.Reason == v1alpha1.ReasonNotServed
 	})
-	const flag = "--runtime-config=storagemigration.k8s.io/v1beta1=true"
+	const flag = "--runtime-config=" + migrations + "=true"
 	if said := meta.FindStatusCondition(on.Status.Conditions, v1alpha1.ConditionProgressing).Message; !strings.Contains(said, flag) {
 		t.Errorf("the condition says %q, want %s in it", said, flag)
 	}
@@ -375,7 +380,7 @@ func notServed(t *testing.T, c *framework.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(plan.Status.Blockers, "\n"); !strings.Contains(said, "--runtime-config=scheduling.k8s.io/v1alpha2=true; without it a kube-apiserver that has the gate on never becomes ready") {
+	if said := strings.Join(plan.Status.Blockers, "\n"); !strings.Contains(said, "--runtime-config=scheduling.k8s.io/v1beta1=true; without it a kube-scheduler that has the gate on schedules nothing") {
 		t.Errorf("the plan of turning GenericWorkload on says %q", said)
 	}
 }

@@ -31,6 +31,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,6 +46,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/utils/ptr"
 )
@@ -52,10 +54,13 @@ import (
 const (
 	// gated is turned off by a restart. Its field stays in objects until a user
 	// decides (WaitForNoneInPods).
-	gated      = "HostnameOverride"
-	gatedType  = "io.k8s.api.core.v1.PodSpec"
-	gatedField = "hostnameOverride"
-	hostname   = "elsewhere"
+	gated      = examplegates.Dynamic
+	gatedType  = "io.k8s.api.core.v1.Lifecycle"
+	gatedField = "stopSignal"
+	signal     = string(corev1.SIGUSR1)
+	// gatedIn has the field, sibling is another field there.
+	gatedIn = "deployment.spec.template.spec.containers.lifecycle"
+	sibling = "preStop"
 	// dynamic is changed while the server runs.
 	dynamic      = "MaxUnavailableStatefulSet"
 	dynamicType  = "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"
@@ -66,7 +71,8 @@ const (
 	crdField = "observedGeneration"
 	// shardSelector is a parameter of requests of the gate ShardedListAndWatch.
 	shardSelector = "shardSelector"
-	// unsafeDeletion is an option of AllowUnsafeMalformedObjectDeletion.
+	// unsafeDeletion is an option of unsafeGate, which is on by default.
+	unsafeGate     = "AllowUnsafeMalformedObjectDeletion"
 	unsafeDeletion = "ignoreStoreReadErrorWithClusterBreakingPotential"
 	metaV1         = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
@@ -87,20 +93,20 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 	if !inV2(t, c, crdType, crdField) || !inV3(t, c, "apis/apiextensions.k8s.io/v1", crdType, crdField) {
 		t.Errorf("the documents have no %s.%s", crdType, crdField)
 	}
-	if output, err := explain(t, c, "deployment.spec.template.spec."+gatedField); err != nil {
+	if output, err := explain(t, c, gatedIn+"."+gatedField); err != nil {
 		t.Errorf("kubectl explain while the gate is on: %v\n%s", err, output)
 	}
-	apply(t, c, author, deployment().WithSpec(spec(1, hostname)))
+	apply(t, c, author, deployment().WithSpec(spec(1, signal)))
 
-	c.MustRestartWith(gated+"=false,"+crdGate+"=false", localcluster.APIServer)
+	c.MustRestartWith(gated+"=false,"+crdGate+"=false,"+unsafeGate+"=false", localcluster.APIServer)
 	t.Run("the field is in no document", func(t *testing.T) {
 		documentsHave(t, c, gatedType, gatedField, false)
-		documentsHave(t, c, gatedType, "hostname", true)
-		output, err := explain(t, c, "deployment.spec.template.spec."+gatedField)
+		documentsHave(t, c, gatedType, sibling, true)
+		output, err := explain(t, c, gatedIn+"."+gatedField)
 		if err == nil || !strings.Contains(output, gatedField) {
 			t.Errorf("kubectl explain while the gate is off: %v\n%s", err, output)
 		}
-		if output, err := explain(t, c, "deployment.spec.template.spec"); err != nil || strings.Contains(output, gatedField) || !strings.Contains(output, "hostname") {
+		if output, err := explain(t, c, gatedIn); err != nil || strings.Contains(output, gatedField) || !strings.Contains(output, sibling) {
 			t.Errorf("kubectl explain of what has the field while the gate is off: %v\n%s", err, output)
 		}
 	})
@@ -111,20 +117,20 @@ func TestDocumentsAndStoredObjects(t *testing.T) {
 		}
 	})
 	t.Run("the server itself has complete documents", func(t *testing.T) {
-		if output, err := explain(t, c, "deployment.spec.template.spec."+gatedField, "--as="+user.APIServerUser); err != nil {
+		if output, err := explain(t, c, gatedIn+"."+gatedField, "--as="+user.APIServerUser); err != nil {
 			t.Errorf("kubectl explain as the server: %v\n%s", err, output)
 		}
 	})
-	t.Run("the stored object is read", func(t *testing.T) { deploymentHas(t, c, hostname) })
+	t.Run("the stored object is read", func(t *testing.T) { deploymentHas(t, c, signal) })
 	t.Run("fields and parameters of requests", func(t *testing.T) { requestsLack(t, c) })
 	t.Run("another field manager applies", func(t *testing.T) {
 		apply(t, c, "another", appsapply.Deployment(name, metav1.NamespaceDefault).WithLabels(map[string]string{"by": "another"}))
-		deploymentHas(t, c, hostname)
+		deploymentHas(t, c, signal)
 	})
 	t.Run("a mutating admission policy applies", func(t *testing.T) { policyApplies(t, c) })
 	t.Run("what owns the field applies it again", func(t *testing.T) {
-		apply(t, c, author, deployment().WithSpec(spec(2, hostname)))
-		deploymentHas(t, c, hostname)
+		apply(t, c, author, deployment().WithSpec(spec(2, signal)))
+		deploymentHas(t, c, signal)
 		if d := get(t, c); *d.Spec.Replicas != 2 || !owns(d, author, "f:"+gatedField) {
 			t.Errorf("%d replicas, managed fields %v", *d.Spec.Replicas, d.ManagedFields)
 		}
@@ -168,9 +174,9 @@ func TestWithoutTheFeatureLifecycle(t *testing.T) {
 }
 
 // requestsLack looks for a parameter of lists and a field of their answers, which
-// belong to a gate that is off by default, in the documents of all servers of the
-// chain: of Kubernetes' APIs, of definitions of custom resources, and of the
-// aggregator. A type that differed among them would be in OpenAPI v2 twice.
+// belong to a gate that is off by default, and for an option of unsafeGate. It reads
+// the documents of all servers of the chain: of Kubernetes' APIs, of definitions of
+// custom resources, and of the aggregator. A type that differed among them would be in OpenAPI v2 twice.
 func requestsLack(t *testing.T, c *framework.Cluster) {
 	for _, path := range []string{"/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1",
 		"/openapi/v3/apis/apiextensions.k8s.io/v1", "/openapi/v3/apis/apiregistration.k8s.io/v1", "/openapi/v3/apis/features.k8s.io/v1alpha1"} {
@@ -206,7 +212,7 @@ func extracts(t *testing.T, c *framework.Cluster, want bool) {
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	extracted, err := extractor.Extract(object, author)
 	if !want {
-		if err == nil || !strings.Contains(err.Error(), "error converting obj to typed: .spec.template.spec."+gatedField+": field not declared in schema") {
+		if err == nil || !strings.Contains(err.Error(), ".lifecycle."+gatedField+": field not declared in schema") {
 			t.Errorf("extracting from an object that has the field: %v", err)
 		}
 		return
@@ -294,7 +300,7 @@ func policyApplies(t *testing.T, c *framework.Cluster) {
 		}
 		return nil
 	})
-	deploymentHas(t, c, hostname)
+	deploymentHas(t, c, signal)
 }
 
 func deployment() *appsapply.DeploymentApplyConfiguration {
@@ -302,12 +308,13 @@ func deployment() *appsapply.DeploymentApplyConfiguration {
 }
 
 // spec has the gated field unless it is empty.
-func spec(replicas int32, hostname string) *appsapply.DeploymentSpecApplyConfiguration {
+func spec(replicas int32, signal string) *appsapply.DeploymentSpecApplyConfiguration {
 	labels := map[string]string{"app": name}
-	pod := coreapply.PodSpec().WithContainers(coreapply.Container().WithName("c").WithImage("example.com/none"))
-	if hostname != "" {
-		pod.WithHostnameOverride(hostname)
+	container := coreapply.Container().WithName("c").WithImage("example.com/none")
+	if signal != "" {
+		container.WithLifecycle(coreapply.Lifecycle().WithStopSignal(corev1.Signal(signal)))
 	}
+	pod := coreapply.PodSpec().WithOS(coreapply.PodOS().WithName(corev1.Linux)).WithContainers(container)
 	return appsapply.DeploymentSpec().WithReplicas(replicas).WithSelector(metaapply.LabelSelector().WithMatchLabels(labels)).
 		WithTemplate(coreapply.PodTemplateSpec().WithLabels(labels).WithSpec(pod))
 }
@@ -328,9 +335,10 @@ func get(t *testing.T, c *framework.Cluster) *appsv1.Deployment {
 	return d
 }
 
-func deploymentHas(t *testing.T, c *framework.Cluster, hostname string) {
+func deploymentHas(t *testing.T, c *framework.Cluster, want string) {
 	t.Helper()
-	if diff := cmp.Diff(hostname, ptr.Deref(get(t, c).Spec.Template.Spec.HostnameOverride, "")); diff != "" {
+	lifecycle := ptr.Deref(get(t, c).Spec.Template.Spec.Containers[0].Lifecycle, corev1.Lifecycle{})
+	if diff := cmp.Diff(want, string(ptr.Deref(lifecycle.StopSignal, ""))); diff != "" {
 		t.Errorf("%s of the stored object (-want +got):\n%s", gatedField, diff)
 	}
 }
