@@ -244,7 +244,7 @@ func (w *world) dangling(ctx context.Context) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("%s is a %T", kv.Key, stored)
 		}
-		if b := scaler.Spec.Behavior; b != nil && (b.ScaleUp != nil && b.ScaleUp.Tolerance != nil || b.ScaleDown != nil && b.ScaleDown.Tolerance != nil) {
+		if scaler.Status.ObservedGeneration != nil {
 			return fmt.Sprintf("%s is Off and %s has the field", dynamics[0], kv.Key), nil
 		}
 	}

@@ -29,7 +29,6 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
@@ -151,7 +150,7 @@ const (
 )
 
 // objects are what clients store that uses features: StatefulSets with
-// maxUnavailable and autoscalers with a tolerance.
+// maxUnavailable and autoscalers.
 type objects struct {
 	w *world
 
@@ -160,7 +159,7 @@ type objects struct {
 	names  map[string]bool
 }
 
-// autoscaler is one that uses HPAConfigurableTolerance, of nothing.
+// autoscaler returns one of nothing, in whose status HPAGeneration has a field.
 func autoscaler(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{soaked: "true"}},
@@ -170,7 +169,6 @@ func autoscaler(name string) *autoscalingv2.HorizontalPodAutoscaler {
 			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 				Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: ptr.To[int32](50)},
 			}}},
-			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &autoscalingv2.HPAScalingRules{Tolerance: ptr.To(resource.MustParse("50m"))}},
 		},
 	}
 }

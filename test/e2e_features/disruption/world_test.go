@@ -61,8 +61,8 @@ const (
 )
 
 // dynamics are features that are set through the API. The first has fields to
-// clear.
-var dynamics = []string{"HPAConfigurableTolerance", "PodDeletionCost", "StatefulSetSemanticRevisionComparison"}
+// clear, which the controller manager writes into the status of autoscalers.
+var dynamics = []string{"HPAGeneration", "PodDeletionCost", "StatefulSetSemanticRevisionComparison"}
 
 // serverFlags are those of every kube-apiserver. No disruption is about these periods, so
 // they are short: there is more to see in less time. Events end by themselves, so that they
