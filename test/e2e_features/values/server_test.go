@@ -56,7 +56,7 @@ func TestTheServerDecides(t *testing.T) {
 	})
 
 	// A value that is not dynamic cannot be set; the message names the flag.
-	if err := framework.Request(t.Context(), c.Features, "HPAConfigurableTolerance", `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
+	if err := framework.Request(t.Context(), c.Features, examplegates.Cleared, `{"enabled":true}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "--dynamic-features") {
 		t.Errorf("a feature that is not dynamic: %v", err)
 	}
 	both := func(on bool) func([]v1alpha1.FeatureReport) bool {
