@@ -74,7 +74,10 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 	for component, template := range templates {
 		w.templates[component] = template.
 			With(featuregate.Observation{Name: plain, Enabled: true, Default: true, Stage: v1alpha1.StageBeta}).
-			With(featuregate.Observation{Name: clears, Stage: v1alpha1.StageBeta})
+			With(featuregate.Observation{Name: clears, Default: true, Stage: v1alpha1.StageBeta})
+	}
+	if err := w.turnOff(ctx); err != nil {
+		return w, fmt.Errorf("turning %s off: %w", clears, err)
 	}
 	for _, name := range []string{namespace, peerNamespace} {
 		if _, err := c.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -88,6 +91,20 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 	return w, err
 }
 
+// turnOff requests that the feature with something to clear is off, as every
+// measurement begins, and waits until it is. Its gate is on by default.
+func (w *world) turnOff(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := w.UntilRests(ctx, clears, true); err != nil {
+		return err
+	}
+	if _, err := w.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Patch(ctx, clears, types.MergePatchType, []byte(`{"spec":{"enabled":false}}`), metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	return w.UntilRests(ctx, clears, false)
+}
+
 // end ends everything. The context of the run has ended.
 func (w *world) end() error {
 	w.fleet.Kill()
@@ -95,7 +112,7 @@ func (w *world) end() error {
 }
 
 // grow adds nodes until so many processes report, and waits until all are counted.
-// Both features have their defaults.
+// The feature without objects is on, and the one with objects is off.
 func (w *world) grow(ctx context.Context, processes int) error {
 	begin, nodes := w.nodes, processes/fleet.PerNode
 	w.bed.Say("%d processes report", processes)
