@@ -51,10 +51,10 @@ and the time to wait was over, or servers had not looked by then whether somethi
 
 	cleanExample = `  # What is left, and where?
   kubectl feature list --dangling
-  kubectl feature plan HPAScaleToZero --disable
+  kubectl feature plan ContainerStopSignals --disable
 
   # Remove it
-  kubectl feature clean HPAScaleToZero --wait`
+  kubectl feature clean ContainerStopSignals --wait`
 )
 
 // cleanOptions are the options of clean.

@@ -49,10 +49,10 @@ With --output json or yaml it is one document for each feature: the Feature, the
 
 Exit codes: 0 shown; 3 the command failed, at least for one feature.`
 
-	describeExample = `  kubectl feature describe HPAScaleToZero
+	describeExample = `  kubectl feature describe ContainerStopSignals
 
   # Which processes that use it are unreachable?
-  kubectl feature describe HPAScaleToZero -o json | jq '.uses.processes[] | select(.alive == false)'`
+  kubectl feature describe ContainerStopSignals -o json | jq '.uses.processes[] | select(.alive == false)'`
 
 	// maxDiffering limits the list of processes that differ; "uses" has all.
 	maxDiffering = 10

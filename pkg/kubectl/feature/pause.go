@@ -44,14 +44,14 @@ Exit codes: 0 stored; 3 the command failed or was refused, at least for one feat
 func newPause(b *base) *cobra.Command {
 	cmd := newHold(b, "pause", "paused", true)
 	cmd.Short, cmd.Long = "Hold features where they are", pauseLong
-	cmd.Example = "  # Stop clearing fields for now\n  kubectl feature pause MaxUnavailableStatefulSet"
+	cmd.Example = "  # Stop clearing fields for now\n  kubectl feature pause ContainerStopSignals"
 	return cmd
 }
 
 func newResume(b *base) *cobra.Command {
 	cmd := newHold(b, "resume", "resumed", false)
 	cmd.Short, cmd.Long = "Let paused features continue", resumeLong
-	cmd.Example = "  kubectl feature resume MaxUnavailableStatefulSet"
+	cmd.Example = "  kubectl feature resume ContainerStopSignals"
 	return cmd
 }
 

@@ -48,13 +48,13 @@ Exit codes: 0 nothing would hold it; 1 blocked: user action would be needed; 2 n
 answered cannot know everything, as right after processes have started; 3 the command failed.`
 
 	planExample = `  # What would be removed?
-  kubectl feature plan HPAScaleToZero --disable
+  kubectl feature plan ContainerStopSignals --disable
 
   # What would a move of the cluster to 1.36 mean for it?
   kubectl feature plan HPAScaleToZero --to=1.36
 
   # May a script continue?
-  kubectl feature plan HPAScaleToZero --enable -o json > plan.json`
+  kubectl feature plan ContainerStopSignals --enable -o json > plan.json`
 )
 
 var planFormats = []string{"json", "yaml", outputName}

@@ -41,16 +41,16 @@ with --percent or --components it tries the changed one.
 Exit codes: 0 shown, or stored; 1 shown, and the rollout is halted: user action is needed; 3 the command failed or was refused.`
 
 	rolloutExample = `  # What became of it?
-  kubectl feature rollout HPAScaleToZero
+  kubectl feature rollout ContainerStopSignals
 
   # Give the value to half of the instances
-  kubectl feature rollout HPAScaleToZero --percent=50
+  kubectl feature rollout ContainerStopSignals --percent=50
 
   # Give it to all
-  kubectl feature rollout HPAScaleToZero --percent=100 --components=
+  kubectl feature rollout ContainerStopSignals --percent=100 --components=
 
   # Try a halted rollout again, with fewer instances
-  kubectl feature rollout HPAScaleToZero --retry --percent=5`
+  kubectl feature rollout ContainerStopSignals --retry --percent=5`
 )
 
 // rolloutOptions are the options of rollout.

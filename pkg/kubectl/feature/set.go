@@ -53,19 +53,19 @@ Exit codes: 0 stored, with --wait: the final state is reached; 1 stored, and use
 was over; 3 the command failed or was refused.`
 
 	enableExample = `  # Turn a feature on everywhere
-  kubectl feature enable HPAScaleToZero
+  kubectl feature enable ContainerStopSignals
 
   # Turn it on and wait until all processes use it
-  kubectl feature enable HPAScaleToZero --wait --timeout=10m
+  kubectl feature enable ContainerStopSignals --wait --timeout=10m
 
   # Turn it on in a quarter of all controller managers and schedulers
-  kubectl feature enable HPAScaleToZero --percent=25 --components=kube-controller-manager,kube-scheduler
+  kubectl feature enable ContainerStopSignals --percent=25 --components=kube-controller-manager,kube-scheduler
 
   # Ask the server whether it would accept that
-  kubectl feature enable HPAScaleToZero --dry-run=server`
+  kubectl feature enable ContainerStopSignals --dry-run=server`
 
 	disableExample = `  # Turn a feature off, and wait until nothing of it is left
-  kubectl feature disable HPAScaleToZero --wait
+  kubectl feature disable ContainerStopSignals --wait
 
   # Turn it off in the schedulers first
   kubectl feature disable PodDeletionCost --components=kube-scheduler`
@@ -76,7 +76,7 @@ Removes spec.enabled and spec.rollout. The features get the value that kube-apis
 them. That is also the way to remove a request that has no effect any more, since the feature is not dynamic.
 `
 	resetExample = `  # Back to the value of the command line
-  kubectl feature reset HPAScaleToZero --wait`
+  kubectl feature reset ContainerStopSignals --wait`
 
 	// fieldManager is the manager of spec, for managed fields.
 	fieldManager = "kubectl-feature"

@@ -51,13 +51,13 @@ Without permission to list FeatureReports, which administrators have, the counts
 Exit codes: 0 answered, also when no process differs; 3 the command failed.`
 
 	usesExample = `  # Who found which value?
-  kubectl feature uses HPAScaleToZero
+  kubectl feature uses ContainerStopSignals
 
   # Who has another value than the feature's state?
-  kubectl feature uses HPAScaleToZero --mismatched
+  kubectl feature uses ContainerStopSignals --mismatched
 
   # With node and emulated version
-  kubectl feature uses HPAScaleToZero -o wide`
+  kubectl feature uses ContainerStopSignals -o wide`
 )
 
 var usesFormats = []string{outputWide, "json", "yaml", outputName}

@@ -44,10 +44,10 @@ With --output each Feature is printed when it has come to it, and progress goes 
 Exit codes: 0 all have come to it; 2 the time to wait was over for some; 3 the command failed.`
 
 	waitExample = `  # Until nothing of it is left
-  kubectl feature wait HPAScaleToZero --for=state=Off --timeout=10m
+  kubectl feature wait ContainerStopSignals --for=state=Off --timeout=10m
 
   # Until all users have the same value, however long that takes
-  kubectl feature wait HPAScaleToZero PodDeletionCost --for=condition=UsesMatch --timeout=0`
+  kubectl feature wait ContainerStopSignals PodDeletionCost --for=condition=UsesMatch --timeout=0`
 )
 
 var allConditions = []string{
