@@ -110,6 +110,10 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) task.T
 // more; only kube-apiserver can run it (task.ClearUnreadable).
 func ClearUnreadable(resource schema.GroupResource) task.Task { return task.ClearUnreadable(resource) }
 
+// ClearRemovedField rewrites stored objects that hold a field which this version no longer
+// has; only kube-apiserver can run it (task.ClearRemovedField).
+func ClearRemovedField(field task.RemovedField) task.Task { return task.ClearRemovedField(field) }
+
 // WaitForNone waits until no object of a resource has any of the fields, or
 // <field>=<value>. Using describes in their words what is used (task.WaitForNone).
 func WaitForNone(resource schema.GroupVersionResource, using string, fields ...string) task.Task {

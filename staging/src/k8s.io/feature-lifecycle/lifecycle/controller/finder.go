@@ -19,6 +19,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,8 +51,9 @@ const (
 
 // finder searches leftovers of features that are off, beside the queue: for all that
 // request it at one time together, so that each collection is read once and not for
-// every feature. It also compares declarations with the server, of features that are
-// on, too. It reads only. It is safe for concurrent use.
+// every feature. Of features that are on, it finds what servers of this version do not
+// read. It also compares the declarations of both with the server. It reads only. It is
+// safe for concurrent use.
 type finder struct {
 	clients task.Clients
 	// all are the tasks of all features.
@@ -93,7 +95,7 @@ type search struct {
 type wanted struct {
 	feature lifecycle.Feature
 	search  *search
-	// off is false for a feature whose declaration alone is inspected.
+	// off is false for a feature that is on.
 	off bool
 }
 
@@ -144,17 +146,33 @@ func (f *finder) refresh(ctx context.Context, feature lifecycle.Feature) time.Du
 	return f.want(ctx, feature, true)
 }
 
-// inspect compares the declaration of a feature that is not searched with the server
-// when that is due, and returns when it is due again: 0 for never while all is well.
+// inspect looks at a feature that is on when that is due, and returns when it is due
+// again: it compares the declaration with the server, 0 for never while all is well, and
+// searches what servers of this version do not read.
 func (f *finder) inspect(ctx context.Context, feature lifecycle.Feature) time.Duration {
-	if !f.clients.Inspects() || len(feature.AllTasks()) == 0 {
+	searches := f.clients.Storage != nil && len(unread(feature)) > 0
+	if !searches && (!f.clients.Inspects() || len(feature.AllTasks()) == 0) {
 		return 0
 	}
 	next := f.want(ctx, feature, false)
+	if searches {
+		return next
+	}
 	if found := f.result(string(feature.Name)); found == nil || found.Err == "" && len(found.Misdeclared) == 0 {
 		return 0
 	}
 	return next
+}
+
+// unread returns the tasks whose findings servers of this version do not read.
+func unread(feature lifecycle.Feature) lifecycle.Tasks {
+	var tasks lifecycle.Tasks
+	for _, t := range slices.Concat(feature.OnEnable, feature.OnDisable) {
+		if t.Unread != "" && !slices.Contains(tasks.Names(), t.Name) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
 }
 
 func (f *finder) want(ctx context.Context, feature lifecycle.Feature, off bool) time.Duration {
@@ -239,8 +257,11 @@ func (f *finder) rounds(ctx context.Context) {
 func (f *finder) search(ctx context.Context, clients task.Clients, inspection *task.Inspection, w wanted) {
 	feature, s := w.feature, w.search
 	var tasks lifecycle.Tasks
-	if w.off {
+	switch {
+	case w.off:
 		tasks = feature.OnDisable
+	case clients.Storage != nil:
+		tasks = unread(feature)
 	}
 	found, stray := findAll(ctx, clients, tasks)
 	problems, err := inspection.Problems(ctx, feature.AllTasks())
@@ -288,7 +309,7 @@ func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) (
 		}
 		found.Resources = append(found.Resources, resources...)
 		for range resources {
-			found.Held = append(found.Held, t.Waits)
+			found.Held, found.Unread = append(found.Held, t.Waits), append(found.Unread, t.Unread)
 		}
 	}
 	return found, nil

@@ -148,7 +148,7 @@ func (o *planner) planStep(ctx context.Context, feature string, plan transition.
 			}
 		}
 		if declared.BlocksStartup && len(p.Leftovers) > 0 && transition.OfVersion(step.State) && plan.Value != nil && *plan.Value {
-			outlook.Held = append(outlook.Held, fmt.Sprintf("servers of %s that have the feature on never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
+			outlook.Held = append(outlook.Held, fmt.Sprintf("servers of %s that have the feature on may never become ready while there is what task %s finds; turn the feature off before they move, and on again afterwards", plan.To, name))
 		}
 	}
 	return result, outlook, nil

@@ -138,7 +138,7 @@ func TestPlanNamesStartupBlockers(t *testing.T) {
 		blockers  []string
 		safe      string
 	}{
-		"on, and it finds something":  {true, true, []string{"--emulated-version=1.36", "servers of 1.36 that have the feature on never become ready"}, "Unknown NotExamined"},
+		"on, and it finds something":  {true, true, []string{"--emulated-version=1.36", "servers of 1.36 that have the feature on may never become ready"}, "Unknown NotExamined"},
 		"on, and it finds nothing":    {true, false, []string{"--emulated-version=1.36"}, "Unknown NotExamined"},
 		"off, and it finds something": {false, true, []string{"--emulated-version=1.36"}, "True Safe"},
 	} {

@@ -42,6 +42,7 @@ func ClearUnreadable(resource schema.GroupResource) Task {
 
 		BlocksStartup: true,
 		NeedsStorage:  true,
+		Unread:        "no server of this version can decode it, and one such object makes every LIST of its collection fail",
 	}
 }
 

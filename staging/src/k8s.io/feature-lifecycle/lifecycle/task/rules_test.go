@@ -72,6 +72,7 @@ func TestRulesAreExact(t *testing.T) {
 		"a collection":                 {task: ClearCollection(resource), everywhere: []rbacv1.PolicyRule{permit(resource, nil, "list", "watch", "delete"), definition}},
 		"a collection with finalizers": {task: ClearCollection(resource, "a/b"), everywhere: []rbacv1.PolicyRule{permit(resource, nil, "list", "watch", "delete", "get", "patch"), definition}},
 		"in storage alone":             {task: ClearUnreadable(resource)},
+		"a field that is gone":         {task: ClearRemovedField(RemovedField{Resource: deployments, Path: "spec.x", Number: 7, At: "1.37"}), everywhere: []rbacv1.PolicyRule{permit(deployments.GroupResource(), nil, "patch")}},
 		"a migration":                  {task: MigrateStorage(resource), everywhere: []rbacv1.PolicyRule{permit(migrations, nil, "list", "watch", "create", "delete"), permit(resource, nil, "list"), definition}},
 		"a migration of a built-in kind": {task: MigrateStorage(deployments.GroupResource()),
 			everywhere: []rbacv1.PolicyRule{permit(migrations, nil, "list", "watch", "create", "delete"), permit(deployments.GroupResource(), nil, "list")}},

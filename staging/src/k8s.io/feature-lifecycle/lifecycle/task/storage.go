@@ -57,7 +57,13 @@ type StoredObject struct {
 	Outdated bool
 	// APIVersion is that of the bytes of a custom resource, "" for others.
 	APIVersion string
+	// Holds returns whether the bytes have a field that this server's types do not have. An
+	// object without it, such as a custom resource, has none.
+	Holds func(field RemovedField) bool
 }
+
+// holds is Holds, if there is one.
+func (o StoredObject) holds(field RemovedField) bool { return o.Holds != nil && o.Holds(field) }
 
 // storedPageSize is the number of stored objects that one read returns.
 const storedPageSize = 100

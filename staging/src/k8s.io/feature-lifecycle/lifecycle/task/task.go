@@ -159,6 +159,12 @@ type Task struct {
 	BlocksStartup bool
 	// NeedsStorage is true for a task that does nothing without Clients.Storage.
 	NeedsStorage bool
+	// Unread describes why servers of this version do not read what the task finds, in a
+	// clause; "" if they read it. What is not read is never in use, also while the feature
+	// is on, and another server may have stored it before this one was there.
+	Unread string
+	// Removed is the field that the task is for, if servers of this version do not have it.
+	Removed *RemovedField
 	// Rules are the permissions that Find and Run need in all namespaces, and for
 	// cluster-scoped objects. NamespacedRules are those that they need in one namespace
 	// alone, by its name.

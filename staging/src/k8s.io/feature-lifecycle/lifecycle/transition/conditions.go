@@ -114,8 +114,9 @@ func (s *step) howToFollow(goal bool) string {
 
 // describeClean sets whether a feature that is off left something behind. It is about
 // dangling references only: what a feature that is not off stores is in use, and
-// leftovers in it cannot be distinguished. So Clean is never True for a feature that is
-// not off, and clients that wait for it wait until then.
+// leftovers in it cannot be distinguished, except for what servers of this version do not
+// read. So Clean is never True for a feature that is not off, and clients that wait for
+// it wait until then.
 func (s *step) describeClean() {
 	found := s.view.Leftovers
 	value, _ := Value(&s.Status)
@@ -124,6 +125,7 @@ func (s *step) describeClean() {
 	case s.misdeclared():
 	case OfVersion(s.Status.State) && !value:
 		// Earlier findings stay; they are not updated in this state.
+	case s.unreadable():
 	case s.Status.State != v1alpha1.StateOff:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonInUse, "the feature is not off, so what is stored for it is in use; this is answered when it is off")
 	case len(s.view.Declared.OnDisable) == 0:
@@ -174,6 +176,46 @@ func (s *step) misdeclared() bool {
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "what is stored is unknown, since tasks are "+problems)
 	}
 	return true
+}
+
+// unreadable returns true for a feature that is on while stored objects hold something
+// that servers of this version do not read, and reports it: the servers were replaced
+// without a check. Until the first search of another server, and after one that failed,
+// the condition stays.
+func (s *step) unreadable() bool {
+	before := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionClean)
+	was := before != nil && before.Reason == v1alpha1.ReasonUnreadable
+	found := s.view.Leftovers
+	switch {
+	case s.Status.State != v1alpha1.StateOn:
+		return false
+	case found == nil || found.Err != "":
+		return was
+	}
+	var parts []string
+	for i, r := range found.Resources {
+		if i < len(found.Unread) && found.Unread[i] != "" {
+			parts = append(parts, describeLeftovers([]v1alpha1.ResourceLeftovers{r})+": "+found.Unread[i])
+		}
+	}
+	if len(parts) == 0 {
+		return false
+	}
+	message := fmt.Sprintf("an older version stored what servers of this version do not read: %s; servers of the older version read it, so save there what is to be kept; "+
+		"turning the feature off removes it: %s, wait until it is Off, and turn it on again", strings.Join(parts, "; "), s.howToTurnOff())
+	s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonUnreadable, message)
+	if !was {
+		s.event(true, EventUnreadable, "%s", message)
+	}
+	return true
+}
+
+// howToTurnOff describes what turns the feature off.
+func (s *step) howToTurnOff() string {
+	if s.Status.Control == v1alpha1.ControlDynamic {
+		return "set spec.enabled to false"
+	}
+	return fmt.Sprintf("set --feature-gates=%s=false in all components", s.feature.Name)
 }
 
 // leftoversMessage names what is left, and what people do about it: howToClean where

@@ -39,7 +39,7 @@ var troubling = []struct {
 	{v1alpha1.ConditionConsistent, []string{v1alpha1.ReasonServersDisagree, v1alpha1.ReasonReportMissing}},
 	{v1alpha1.ConditionProgressing, []string{v1alpha1.ReasonPaused, v1alpha1.ReasonMixedVersions, v1alpha1.ReasonRolloutHalted, v1alpha1.ReasonNotServed}},
 	{v1alpha1.ConditionUsesMatch, []string{v1alpha1.ReasonUsersDiffer}},
-	{v1alpha1.ConditionClean, []string{v1alpha1.ReasonLeftovers, v1alpha1.ReasonMisdeclared}},
+	{v1alpha1.ConditionClean, []string{v1alpha1.ReasonUnreadable, v1alpha1.ReasonLeftovers, v1alpha1.ReasonMisdeclared}},
 }
 
 // Progress summarizes a feature: the task that runs and its progress, or why it needs

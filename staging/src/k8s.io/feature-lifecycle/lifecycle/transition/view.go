@@ -48,8 +48,8 @@ type View struct {
 	// see earlier changes.
 	WatchingSince time.Time
 	// Leftovers are what the finders of a feature that is off found, nil when they have
-	// not run since the last change of state. For one that is on they have Misdeclared
-	// alone.
+	// not run since the last change of state. For one that is on they have Misdeclared, and
+	// what servers of this version do not read.
 	Leftovers *Leftovers
 	// NotServed are sentences about APIs that the feature needs while it is on and the
 	// server does not serve.
@@ -120,6 +120,9 @@ type Leftovers struct {
 	// Held is true for each of Resources that no task removes, so that a user has to. What
 	// it does not cover is removed.
 	Held []bool
+	// Unread describes, for each of Resources, why servers of this version do not read it
+	// (task.Task.Unread); "" if they do.
+	Unread []string
 	// Err is the reason why the search failed, "" when it did not.
 	Err string
 	// Misdeclared are sentences about what is declared and the server does not have.
@@ -212,6 +215,9 @@ const (
 	EventTasksNotRun = "TasksNotRun"
 	// EventMisdeclared: a task is declared for what the server does not have.
 	EventMisdeclared = "Misdeclared"
+	// EventUnreadable: stored objects of a feature that is on hold something that servers of
+	// this version do not read.
+	EventUnreadable = "Unreadable"
 	// EventTransitionCompleted: the last task is done.
 	EventTransitionCompleted = "TransitionCompleted"
 	// EventTaskCompleted: a task is done, others are left.

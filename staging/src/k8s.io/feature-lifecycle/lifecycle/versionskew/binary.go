@@ -78,10 +78,22 @@ func (b Binary) Complete(q Input, m Move) Input {
 		d := &q.Dependences[i]
 		d.Target = SpecAt(b.Specs[featuregate.Feature(d.Name)], m.Target)
 	}
-	if clean := meta.FindStatusCondition(q.Feature.Status.Conditions, v1alpha1.ConditionClean); clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
-		q.Leftovers = clean.Message
-	}
+	q.Leftovers, q.Unread = Found(q.Feature)
 	return q
+}
+
+// Found returns the message of a feature's condition Clean, about leftovers or about what
+// servers do not read; "" for what was not found.
+func Found(feature *v1alpha1.Feature) (leftovers, unread string) {
+	clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean)
+	switch {
+	case clean != nil && clean.Reason == v1alpha1.ReasonLeftovers:
+		return clean.Message, ""
+	case clean != nil && clean.Reason == v1alpha1.ReasonUnreadable:
+		return "", clean.Message
+	default:
+		return "", ""
+	}
 }
 
 // Evaluate returns the result for an input as far as the binary knows the other version.

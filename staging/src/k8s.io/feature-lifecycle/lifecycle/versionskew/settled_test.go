@@ -125,7 +125,7 @@ func TestStartupBlockingLeftovers(t *testing.T) {
 		says   string
 	}{
 		"on, and something is found": {Input{Feature: on, Current: alpha, Target: alpha, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
-			"never becomes ready while it finds what Upgrade/1.37/ClearUnreadable/workloads removes: 3 workloads; set --feature-gates=F=false in all components and wait until the feature is Off; turn it on again once status.version is 1.37"},
+			"may never become ready while it finds what Upgrade/1.37/ClearUnreadable/workloads removes: 3 workloads; set --feature-gates=F=false in all components and wait until the feature is Off; turn it on again once status.version is 1.37"},
 		"on, and nothing is found":    {Input{Feature: on, Current: alpha, Target: alpha, Looked: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"on, and not inspected":       {Input{Feature: on, Current: alpha, Target: alpha}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
 		"on by default from there on": {Input{Feature: off, Current: alpha, Target: beta, Looked: true, Obstacles: "3 workloads"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "F=false"},

@@ -123,6 +123,12 @@ type Input struct {
 	// Leftovers is the message of the condition Clean about objects that hold data of a
 	// feature that is off; "" when there are none.
 	Leftovers string
+	// Unread is the message of the condition Clean about objects that hold what servers of
+	// the cluster's version do not read, of a feature that is on; "" when there are none.
+	Unread string
+	// Lost is what stored objects have in fields of the feature that the other version does
+	// not have, although it has the gate; "" for none.
+	Lost string
 	// Examined is true when stored objects were inspected for use of the feature. Used is
 	// what was found, "" for none.
 	Examined bool
@@ -175,8 +181,12 @@ func Evaluate(q Input) Result {
 		return q.obstacles()
 	case state == v1alpha1.StateOff && q.Leftovers != "":
 		return q.left()
+	case !q.Down && state == v1alpha1.StateOn && q.Unread != "":
+		return q.unread()
 	case state == v1alpha1.StateOn && !q.onAtTarget():
 		return q.settled(q.loses())
+	case state == v1alpha1.StateOn && q.Lost != "":
+		return q.lost()
 	case len(q.Tasks) > 0:
 		return q.settled(Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("%s brings what is stored to its form: %s", q.To, strings.Join(q.Tasks, ", "))})
 	default:
@@ -198,6 +208,8 @@ func EvaluateAhead(q Input) Result {
 	switch {
 	case state == v1alpha1.StateOff && q.Leftovers != "":
 		return q.left()
+	case state == v1alpha1.StateOn && q.Unread != "":
+		return q.unread()
 	case len(q.Explicit) > 0:
 		// No names: they change with every process.
 		return q.ask(fmt.Sprintf("processes set the gate, and their binaries would refuse to start if %s removed it or locked it to the other value%s", q.To, q.orDependents()))
@@ -252,6 +264,18 @@ func (q Input) left() Result {
 		Why: fmt.Sprintf("the feature is off and left something behind that may not be updated or deleted any more, here or in %s: %s", q.To, q.Leftovers)}
 }
 
+// unread returns the result for objects that the cluster's own version does not read. Its
+// message has the next step.
+func (q Input) unread() Result {
+	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks, Why: q.Unread}
+}
+
+// lost returns the result for fields that the other version lost while it kept the gate.
+func (q Input) lost() Result {
+	return Result{metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, fmt.Sprintf("the feature is on, and %s loses what stored objects have of it: %s", q.To, q.Lost),
+		q.off() + ", before any binary is replaced"}
+}
+
 // StartupBlocked returns true when servers of the other version have the feature on as
 // soon as they start, while there is, or may be, something that keeps such a server
 // from becoming ready. Tasks of an upgrade run only once the last server has the
@@ -262,7 +286,7 @@ func (q Input) StartupBlocked() bool {
 
 // obstacles returns the result for startup-blocking leftovers.
 func (q Input) obstacles() Result {
-	const never = "and a server of %s that has the feature on never becomes ready while it finds what %s removes"
+	const never = "and a server of %s that has the feature on may never become ready while it finds what %s removes"
 	tasks := strings.Join(q.StartupBlocking, ", ")
 	if !q.Looked {
 		return q.ask(fmt.Sprintf("the feature is on in %s, "+never+"; that was not checked", q.To, q.To, tasks))

@@ -130,6 +130,15 @@ func TestEvaluate(t *testing.T) {
 			Input{Feature: on, Current: ga, Target: absent, Clears: true}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: a feature that is given up": {
 			Input{Feature: on, Current: beta, Target: retired, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "--feature-gates=F=false"},
+		"up: on, and the version here does not read what is stored": {
+			Input{Feature: on, Current: beta, Target: beta, Unread: "2 lamps of 1.35"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 lamps of 1.35"},
+		"down: on, and the version there may read what this one does not": {
+			Input{Feature: on, Down: true, Current: beta, Target: beta, Unread: "2 lamps of 1.35"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
+		"up: on, and the version there loses fields": {
+			Input{Feature: on, Current: beta, Target: beta, Lost: "2 lamps have spec.hue"}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion,
+			"1.37 loses what stored objects have of it: 2 lamps have spec.hue; set --feature-gates=F=false in all components and wait until the feature is Off, before any binary is replaced"},
+		"up: off, and the version there would lose fields": {
+			Input{Feature: off, Current: alpha, Target: alpha, Lost: "2 lamps have spec.hue"}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"up: a feature that is removed before it was GA": {
 			Input{Feature: on, Current: beta, Target: absent, Clears: true}, metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, "is not in"},
 	} {
@@ -159,6 +168,7 @@ func TestEvaluateAhead(t *testing.T) {
 		"off and clean, and not set":          {Input{Feature: off, Current: alpha}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"off and set":                         {Input{Feature: off, Current: alpha, Explicit: set(false)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "kubectl feature upgrade-check --to 1.37"},
 		"off and not clean":                   {Input{Feature: off, Current: alpha, Leftovers: "2 pods", Explicit: set(false)}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 pods"},
+		"on, and not all of it is read here":  {Input{Feature: on, Current: ga, Unread: "2 lamps of 1.35"}, metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks, "2 lamps of 1.35"},
 		"on and GA":                           {Input{Feature: on, Current: ga}, metav1.ConditionTrue, v1alpha1.ReasonSafe, ""},
 		"on and GA, and set to the very same": {Input{Feature: on, Current: ga, Explicit: set(true)}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "removed it"},
 		"on and alpha":                        {Input{Feature: configured(v1alpha1.SourceCommandLine), Current: alpha, Clears: true}, metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "with the plugin of 1.37"},

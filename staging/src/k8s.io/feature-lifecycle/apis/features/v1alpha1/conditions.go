@@ -85,6 +85,10 @@ const (
 	// ReasonMisdeclared: tasks of the feature are declared for what the server does not
 	// have, so that what is stored is unknown. It is set whatever the state is.
 	ReasonMisdeclared = "Misdeclared"
+	// ReasonUnreadable: stored objects hold something that servers of this version do not
+	// read, such as an API version or a field that an older one had. It is set for a feature
+	// that is on; of one that is off, that is a leftover.
+	ReasonUnreadable = "Unreadable"
 )
 
 // Reasons of ConditionProgressing. Complete, NotServed, Paused and RolloutHalted have
