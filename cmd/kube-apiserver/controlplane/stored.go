@@ -234,6 +234,7 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 		return object, fmt.Errorf("%s is a %s and not one of %s", key, kind.GroupKind(), p.resource)
 	}
 	object.Outdated = p.outdated(*kind)
+	object.Holds = func(field task.RemovedField) bool { return holdsRemoved(plain, *kind, field) }
 	return object, nil
 }
 

@@ -1,0 +1,171 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controlplane
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// holdsRemoved returns whether the bytes of an object have a field that their kind no
+// longer has. Decoding drops it, so the bytes themselves are read: a key in JSON, or in
+// protobuf a number in the message that the path leads to. Bytes of another version than
+// the field's have none.
+func holdsRemoved(plain []byte, kind schema.GroupVersionKind, field task.RemovedField) bool {
+	if kind.GroupVersion() != field.Resource.GroupVersion() {
+		return false
+	}
+	raw, isProtobuf := bytes.CutPrefix(plain, protobufPrefix)
+	if !isProtobuf {
+		var object map[string]any
+		if json.Unmarshal(plain, &object) != nil {
+			return false
+		}
+		holds, err := task.Field{Resource: field.Resource.GroupResource(), Path: field.Path}.In(object)
+		return err == nil && holds
+	}
+	var envelope runtime.Unknown
+	if envelope.Unmarshal(raw) != nil {
+		return false
+	}
+	typ, ok := legacyscheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
+	if !ok {
+		return false
+	}
+	keys, selectors := field.Keys()
+	messages := [][]byte{envelope.Raw}
+	for i, key := range keys[:len(keys)-1] {
+		numbers, next := encodedAs(typ, key)
+		if len(numbers) == 0 {
+			return false
+		}
+		if selectors[i] == "{*}" {
+			// An entry of a map is a message with the key as 1 and the value as 2.
+			numbers = append(numbers, 2)
+		}
+		for _, number := range numbers {
+			messages = inMessages(messages, number)
+		}
+		typ = next
+	}
+	return slices.ContainsFunc(messages, func(message []byte) bool { return hasNumber(message, field.Number) })
+}
+
+// encodedAs returns the protobuf numbers that lead from a struct to the field with a JSON
+// key, and the struct that the field, each element of a list or each value of a map is.
+// The numbers are several if the key is that of an embedded struct's field, and none if
+// there is no such key.
+func encodedAs(of reflect.Type, key string) (numbers []protowire.Number, next reflect.Type) {
+	if of.Kind() != reflect.Struct {
+		return nil, nil
+	}
+	for i := range of.NumField() {
+		f := of.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		number := protobufNumber(f)
+		switch {
+		case name == key && number > 0:
+			return []protowire.Number{number}, element(f.Type)
+		case name == "" && f.Anonymous && number > 0:
+			if within, next := encodedAs(element(f.Type), key); len(within) > 0 {
+				return append([]protowire.Number{number}, within...), next
+			}
+		}
+	}
+	return nil, nil
+}
+
+// protobufNumber returns the number in a struct tag such as protobuf:"bytes,13,opt", 0 if
+// there is none.
+func protobufNumber(f reflect.StructField) protowire.Number {
+	parts := strings.Split(f.Tag.Get("protobuf"), ",")
+	if len(parts) < 2 {
+		return 0
+	}
+	number, err := strconv.ParseInt(parts[1], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return protowire.Number(number)
+}
+
+// element returns what pointers, lists and maps hold in the end.
+func element(of reflect.Type) reflect.Type {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+		of = of.Elem()
+	}
+	return of
+}
+
+// inMessages returns the messages with a number in some others.
+func inMessages(messages [][]byte, number protowire.Number) [][]byte {
+	var found [][]byte
+	for _, message := range messages {
+		eachField(message, func(n protowire.Number, value []byte) bool {
+			if n == number && value != nil {
+				found = append(found, value)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// hasNumber returns true if a message has a field with a number.
+func hasNumber(message []byte, number int) bool {
+	has := false
+	eachField(message, func(n protowire.Number, _ []byte) bool {
+		has = has || int(n) == number
+		return !has
+	})
+	return has
+}
+
+// eachField calls visit for the fields of an encoded message until it returns false. Value
+// is nil for what is no message, string or bytes. Nothing follows what is no protobuf.
+func eachField(message []byte, visit func(number protowire.Number, value []byte) bool) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		n = protowire.ConsumeFieldValue(number, kind, message)
+		if n < 0 {
+			return
+		}
+		var value []byte
+		if kind == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(message)
+		}
+		if !visit(number, value) {
+			return
+		}
+		message = message[n:]
+	}
+}
