@@ -173,12 +173,11 @@ var dra = []Entry{
 	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler ignores both. But a Pod whose
 		// status has them cannot be resized, gate or not.
-		Name: features.DRANodeAllocatableResources,
-		OnDisable: lifecycle.Tasks{
-			lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResources"),
-			lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
-		},
-		Control: lifecycle.Central,
+		Name:      features.DRANodeAllocatableResources,
+		OnDisable: slices.Concat(clearNodeAllocatable(), clearRemoved(nodeAllocatableMappings, nodeAllocatableOfPods)),
+		// 1.36 has the gate and other fields, and loses these without an error.
+		Versions: lifecycle.Versions{{At: "1.37", OnDowngrade: clearNodeAllocatable()}},
+		Control:  lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler does not allocate a device whose
@@ -256,4 +255,12 @@ func afterBindingConditions(fields ...task.Field) []Remainder {
 		remains = append(remains, Remainder{Field: f, With: features.DRADeviceBindingConditions, Why: "DRADeviceBindingConditions has it, too: it needs this gate, so it is turned off with it, and handles it"})
 	}
 	return remains
+}
+
+// clearNodeAllocatable removes what 1.37 stores of node-allocatable resources.
+func clearNodeAllocatable() lifecycle.Tasks {
+	return lifecycle.Tasks{
+		lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResources"),
+		lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
+	}
 }

@@ -126,12 +126,13 @@ var workloadAware = []Entry{
 		// groups' finalizer sees to that. What a Job says about them cannot be
 		// changed; CronJobs make Jobs and come first.
 		Name: features.WorkloadWithJob,
-		OnDisable: lifecycle.Tasks{
-			lifecycle.WaitForNone(cronJobs, "scheduling of their Jobs", "spec.jobTemplate.spec.scheduling"),
-			lifecycle.WaitForNone(jobs, "scheduling", "spec.scheduling"),
+		// 1.36 has the gate and not the fields of Jobs, and loses them without an
+		// error.
+		Versions: lifecycle.Versions{{At: "1.37", OnDowngrade: waitForNoJobScheduling()}},
+		OnDisable: append(waitForNoJobScheduling(),
 			lifecycle.WaitForNone(workloads, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
 			lifecycle.WaitForNone(podGroups, "a Job as its owner", "metadata.ownerReferences[apiVersion="+batchv1.SchemeGroupVersion.String()+"]"),
-		},
+		),
 	}, OtherCopies: appliedCopies, APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 }
 
@@ -163,6 +164,14 @@ func ofCompositeTemplates(path string) []string {
 func ofGroupTemplates(path string) []string {
 	path = "podGroupTemplates[*]." + path
 	return append([]string{"spec." + path}, ofCompositeTemplates(path)...)
+}
+
+// waitForNoJobScheduling waits until no Job and no CronJob says how its pods are grouped.
+func waitForNoJobScheduling() lifecycle.Tasks {
+	return lifecycle.Tasks{
+		lifecycle.WaitForNone(cronJobs, "scheduling of their Jobs", "spec.jobTemplate.spec.scheduling"),
+		lifecycle.WaitForNone(jobs, "scheduling", "spec.scheduling"),
+	}
 }
 
 // clearUnreadableWorkloads deletes Workloads and PodGroups that this version cannot decode.
