@@ -1,0 +1,128 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// change is something that the newer version does not read as the older one stored it.
+type change struct {
+	// version and kind are those of the objects, for example resource/v1 and ResourceSlice.
+	version, kind string
+	// path is the field's, written as for task.ClearField; "" for a whole kind.
+	path string
+	// number is that in protobuf of the message that has it.
+	number int
+	// what happened to it.
+	what string
+}
+
+func (c change) String() string {
+	if c.path == "" {
+		return fmt.Sprintf("%s %s: %s", c.version, c.kind, c.what)
+	}
+	return fmt.Sprintf("%s %s %s (%d): %s", c.version, c.kind, c.path, c.number, c.what)
+}
+
+// compare lists the changes of all kinds, in order.
+func compare(older, newer api) []change {
+	var changes []change
+	for _, kind := range older.kinds() {
+		version := versionOf(kind.pkg)
+		if newer[kind.pkg][kind.name] == nil {
+			changes = append(changes, change{version: version, kind: kind.name, what: "gone" + elsewhere(newer, kind)})
+			continue
+		}
+		c := comparison{older: older, newer: newer, kind: change{version: version, kind: kind.name}}
+		c.fields(kind, kind, "", nil)
+		changes = append(changes, c.changes...)
+	}
+	return changes
+}
+
+// elsewhere names the other versions that have a kind.
+func elsewhere(in api, kind fieldType) string {
+	group := kind.pkg[:strings.LastIndex(kind.pkg, "/")+1]
+	var versions []string
+	for _, pkg := range slices.Sorted(maps.Keys(in)) {
+		if version, ok := strings.CutPrefix(pkg, group); ok && in[pkg][kind.name] != nil {
+			versions = append(versions, version)
+		}
+	}
+	if len(versions) == 0 {
+		return ", in all versions"
+	}
+	return ", there is " + strings.Join(versions, ", ")
+}
+
+// comparison compares one kind.
+type comparison struct {
+	older, newer api
+	kind         change
+	changes      []change
+}
+
+// fields compares the fields of two structs at a path. Within are the older types around
+// them: a type that contains itself is compared once.
+func (c *comparison) fields(older, newer fieldType, path string, within []fieldType) {
+	self := fieldType{pkg: older.pkg, name: older.name}
+	if older.pkg == "" || slices.Contains(within, self) {
+		return
+	}
+	within = append(slices.Clip(within), self)
+	after := c.newer.fields(newer)
+	for _, was := range c.older.fields(older) {
+		at := strings.TrimPrefix(path+"."+was.key, ".")
+		i := slices.IndexFunc(after, func(f field) bool { return f.key == was.key })
+		if i < 0 {
+			c.add(at, was.number, "gone"+takes(after, was.number))
+			continue
+		}
+		switch is := after[i]; {
+		case is.number != was.number:
+			c.add(at, was.number, fmt.Sprintf("has number %d%s", is.number, takes(after, was.number)))
+		case is.typ.selector != was.typ.selector || is.typ.wire != was.typ.wire || c.message(is.typ, c.newer) != c.message(was.typ, c.older):
+			c.add(at, was.number, "has another type")
+		default:
+			c.fields(was.typ, is.typ, at+was.typ.selector, within)
+		}
+	}
+}
+
+// message returns true for a type that is encoded as a message of its fields.
+func (c *comparison) message(of fieldType, in api) bool { return len(in.fields(of)) > 0 }
+
+// takes names the field that has a number now.
+func takes(fields []field, number int) string {
+	if number == 0 {
+		return ""
+	}
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.number == number }); i >= 0 {
+		return ", and its number is that of " + fields[i].key
+	}
+	return ""
+}
+
+func (c *comparison) add(path string, number int, what string) {
+	one := c.kind
+	one.path, one.number, one.what = path, number, what
+	c.changes = append(c.changes, one)
+}
