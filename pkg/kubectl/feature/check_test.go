@@ -632,7 +632,7 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 		"servers that differ":  {"1.35", func(w *world) { w.process("kube-apiserver", "b", "1.35") }, "have different versions (a 1.36, b 1.35); finish that move first"},
 		"a newer cluster":      {"1.37", func(w *world) { w.reports[0].Spec.EmulationVersion = "1.38" }, "the cluster has 1.38: this plugin knows versions up to 1.37"},
 		"kubelets with missing reports": {"1.35", func(w *world) {
-			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3, Examples: []string{"n1", "n2", "n3"}}}
+			w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Expected: 3, Examples: []string{"n1", "n2", "n3"}}}
 		}, "Not known: 3 kubelet did not report, and what they set is not known: n1, n2, n3\nUnknown whether it is safe to move from 1.36 to 1.35"},
 		"no feature": {"1.35", nil, "Not known: there is no Feature of a gate that this build knows; kube-apiservers create them when they start\nUnknown whether it is safe to move from 1.36 to 1.35"},
 		"a format":   {"1.35", nil, ""},
@@ -656,7 +656,7 @@ func TestCheckOfUnknownFeatures(t *testing.T) {
 	}
 	// They may be left out of account.
 	w := newWorld(t, "1.36")
-	w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Count: 3}}
+	w.feature("HPAScaleToZero", v1alpha1.StateOff).Status.Uses = []v1alpha1.FeatureUse{{Component: "kubelet", Expected: 3}}
 	if out, code := w.run("1.35", "", func(o *upgradeCheckOptions) { o.allowMissing = true }); code != ExitSafe {
 		t.Errorf("exit code %d and %s", code, out)
 	}

@@ -254,15 +254,19 @@ func (f *found) missing() []string {
 	for _, feature := range f.features {
 		for _, use := range feature.Status.Uses {
 			key := strings.TrimSpace(use.Component + " " + use.Version)
-			if use.Enabled == nil && counts[key].Count+counts[key].Stale < use.Count+use.Stale {
+			if use.Enabled == nil && unreported(counts[key]) < unreported(use) {
 				counts[key] = use
 			}
 		}
 	}
 	var missing []string
 	for key, use := range counts {
-		missing = append(missing, fmt.Sprintf("%d %s did not report, and what they set is not known: %s", use.Count+use.Stale, key, strings.Join(use.Examples, ", ")))
+		missing = append(missing, fmt.Sprintf("%d %s did not report, and what they set is not known: %s", unreported(use), key, strings.Join(use.Examples, ", ")))
 	}
 	slices.Sort(missing)
 	return missing
 }
+
+// unreported returns how many instances a row without a value is about. Servers count
+// them as expected alone, since none of them is known to live.
+func unreported(use v1alpha1.FeatureUse) int32 { return max(use.Expected, use.Count+use.Stale) }
