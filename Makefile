@@ -246,14 +246,32 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 	@mkdir -p $(OUT)/upstream
 	go build -ldflags '$(subst $(VERSION),$(UPSTREAM_VERSION),$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
 
-# The minor version before, which clusters come from and may go back to.
-PREVIOUS = $(shell sed -n 's/^require k8s.io.kubernetes \(v[0-9.]*\).*/\1/p' hack/previous/go.mod)
-PREVIOUS_LDFLAGS = $(subst $(VERSION),$(PREVIOUS),$(subst gitMinor=$(call minor_of,$(UPSTREAM_VERSION)),gitMinor=$(call minor_of,$(PREVIOUS)),$(LDFLAGS)))
+# Older versions, unmodified, each of a module of its own. go.mod of a module says which.
+older_version = $(shell sed -n 's/^require k8s.io.kubernetes \(v[0-9.]*\).*/\1/p' hack/$(1)/go.mod)
+older_ldflags = $(subst $(VERSION),$(1),$(subst gitMinor=$(call minor_of,$(UPSTREAM_VERSION)),gitMinor=$(call minor_of,$(1)),$(LDFLAGS)))
+# build_older builds the command $(2) of the version $(3) of the module hack/$(1) into $(4).
+define build_older
+@mkdir -p "$(4)"
+cd hack/$(1) && GOWORK=off go build -ldflags '$(call older_ldflags,$(3))' -o "$(4)/" k8s.io/kubernetes/cmd/$(2)
 
+endef
+
+# The minor version before, which clusters come from and may go back to.
 .PHONY: upstream-previous
 upstream-previous: ## Build the unchanged kube-apiserver of the minor version before into _output/previous.
-	@mkdir -p $(OUT)/previous
-	cd hack/previous && GOWORK=off go build -ldflags '$(PREVIOUS_LDFLAGS)' -o "$(OUT_DIR)/previous/" tool
+	$(call build_older,previous,kube-apiserver,$(call older_version,previous),$(OUT_DIR)/previous)
+
+# Kubelets that a node may have: those of three minor versions before.
+KUBELETS := previous kubelets/1.35 kubelets/1.34
+
+.PHONY: upstream-kubelets
+upstream-kubelets: ## Build the unchanged kubelets of three minor versions before into _output/kubelets.
+	$(foreach module,$(KUBELETS),$(call build_kubelet,$(module),$(call older_version,$(module))))
+build_kubelet = $(call build_older,$(1),kubelet,$(2),$(OUT_DIR)/kubelets/1.$(call minor_of,$(2)))
+
+.PHONY: features-previous
+features-previous: ## Build this repository's own kube-apiserver of the minor version before into _output/previous.
+	OUT='$(OUT_DIR)' hack/build-previous.sh
 
 .PHONY: test-integration
 test-integration: shards-tool ## Run all shards but unit tests and the model, most of them with real processes; WHAT=./test/e2e_features/api runs the tests of packages.
@@ -282,8 +300,9 @@ soak: all ## Run a cluster under flips, crashes, churn and compaction for two ho
 	SOAK_DURATION=$(SOAK_DURATION) SOAK_SEED=$(SOAK_SEED) SOAK_NAMES=$(SOAK_NAMES) go test -count=1 -timeout 0 -v -run $(if $(SOAK_NAMES),TestNamesThatAreAlwaysNew,TestDisruptionsAtOnce) ./test/e2e_features/disruption | tee $(OUT)/soak.txt
 
 .PHONY: test-versions
-test-versions: all upstream-previous ## Move a real control plane 1.36, 1.37, 1.36, 1.37 with a crash at every stage, and between binaries; needs root, 4 to 10 minutes.
-	VERSIONS_SHORT=false go test -count=1 -timeout 40m -v -run 'TestUpDownUp|TestBinaries|TestUndecodableObjectsReported' ./test/e2e_features/versions | tee $(OUT)/versions.txt
+test-versions: all upstream-previous features-previous upstream-kubelets ## Move a real control plane 1.36, 1.37, 1.36, 1.37 with a crash at every stage, and between binaries, and run kubelets of older versions; needs root, 8 to 20 minutes.
+	VERSIONS_SHORT=false go test -count=1 -timeout 60m -p 1 -v -run 'TestUpDownUp|TestBinaries|TestBinariesUnderLoad|TestUndecodableObjectsReported|TestOlderKubelets' \
+		./test/e2e_features/versions ./test/e2e_features/versions/kubelets | tee $(OUT)/versions.txt
 
 # One page for docs-test, for example docs/upgrade.md; all without it.
 PAGE ?=

@@ -98,7 +98,7 @@ func TestPathsAreQuoted(t *testing.T) {
 	root := checkout(t)
 	for _, target := range []string{
 		"quick-release", "test-release", "verify-release", "update-release-lock", "_output/tools/kind", "_output/tools/golangci-lint", "kind-up",
-		"test", "test-integration", "lint", "upstream-previous", "bench-featuregate",
+		"test", "test-integration", "lint", "upstream-previous", "upstream-kubelets", "features-previous", "bench-featuregate",
 	} {
 		said, err := runMake(t, root, []string{"KUBE_FEATURES_REQUIRE_ALL=true"}, "-n", target)
 		if err != nil {

@@ -58,8 +58,12 @@ var wordings = map[string][]wording{
 		{`from
 // "make upstream-previous". The`, `which is
 // in _output/previous when it was built from upstream's tag. The`},
-		{`forbids to leave the test out; build it with \"make upstream-previous\"`, `forbids to leave the test out; build it from upstream's tag, and put it there`},
-		{`is not there (%v); build it with \"make upstream-previous\"`, `is not there (%v); build it from upstream's tag, and put it there`},
+		{`minor version before, from "make features-previous".`, `minor version before.`},
+		{`a minor version, from "make upstream-kubelets".
+// It`, `a minor version, which
+// is in _output/kubelets when it was built from upstream's tag. It`},
+		{`a binary that a target of the Makefile builds beside those of "make all".`, `a binary in a folder beside those of make.`},
+		{`build it with \"make %s\"", what, err, target)`, `build it from its tag, and put it there", what, err)`},
 	},
 }
 

@@ -43,12 +43,14 @@ var builds = map[string]build{
 	"tools":              {Inputs: []string{"hack/tools"}},
 	"upstream":           {Inputs: []string{"go.mod", "go.sum", "go.work", "go.work.sum"}},
 	"upstream-previous":  {Inputs: []string{"hack/previous"}},
+	"upstream-kubelets":  {Inputs: []string{"hack/previous", "hack/kubelets"}},
+	"features-previous":  {Inputs: []string{"hack/previous", "hack/build-previous.sh"}},
 	"_output/tools/kind": {Inputs: []string{"hack/tools"}},
 	"_output/debian":     {},
 	"lint-external":      {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/external"}},
 	"lint-release":       {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "build/release"}},
 	"verify-modules-of-long-tests": {
-		Inputs: []string{"hack/verify-modules.sh", "hack/previous", "build/release", "test/external"},
+		Inputs: []string{"hack/verify-modules.sh", "hack/previous", "hack/kubelets", "build/release", "test/external"},
 	},
 }
 

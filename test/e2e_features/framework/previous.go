@@ -20,11 +20,14 @@ package framework
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
 // UpstreamVersion is the version of upstream's binaries (Upstream). hack/verify
@@ -33,21 +36,58 @@ const UpstreamVersion = "v1.37.2"
 
 // PreviousVersion is the version of hack/previous/go.mod, which
 // "make upstream-previous" builds.
-const PreviousVersion = "v1.35.4"
+const PreviousVersion = "v1.36.3"
+
+// Minor is the minor version of a version of a binary: "1.36" of "v1.36.3".
+func Minor(version string) string {
+	parsed := utilversion.MustParse(version)
+	return fmt.Sprintf("%d.%d", parsed.Major(), parsed.Minor())
+}
 
 // Previous is the unchanged binary of the minor version before, from
 // "make upstream-previous". The test is skipped where it was not built, since
 // that takes minutes, unless nothing may be left out.
 func Previous(t testing.TB, name string) string {
 	t.Helper()
-	file := filepath.Join(filepath.Dir(BinDir(t)), "previous", name)
+	return older(t, name+" of "+PreviousVersion, "upstream-previous", "previous", name)
+}
+
+// PreviousFeatures is this repository's own binary as it was at its last commit of the
+// minor version before, from "make features-previous". It is left out as Previous is.
+func PreviousFeatures(t testing.TB, name string) string {
+	t.Helper()
+	commit, err := os.ReadFile(filepath.Join(Root(t), "hack", "previous", "commit"))
+	if err != nil {
+		leftOut(t, "which commit was the last one of the minor version before is not known: "+err.Error())
+	}
+	id := strings.TrimSpace(string(commit))
+	return older(t, name+" of commit "+id, "features-previous", "previous", id, name)
+}
+
+// OlderKubelet is the unchanged kubelet of a minor version, from "make upstream-kubelets".
+// It is left out as Previous is.
+func OlderKubelet(t testing.TB, minor string) string {
+	t.Helper()
+	return older(t, "kubelet of "+minor, "upstream-kubelets", "kubelets", minor, "kubelet")
+}
+
+// older is a binary that a target of the Makefile builds beside those of "make all".
+func older(t testing.TB, what, target string, path ...string) string {
+	t.Helper()
+	file := filepath.Join(append([]string{filepath.Dir(BinDir(t))}, path...)...)
 	if _, err := os.Stat(file); err != nil {
-		if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
-			t.Fatalf("%s of %s is not there (%v), and KUBE_FEATURES_REQUIRE_ALL forbids to leave the test out; build it with \"make upstream-previous\"", name, PreviousVersion, err)
-		}
-		t.Skipf("%s of %s is not there (%v); build it with \"make upstream-previous\"", name, PreviousVersion, err)
+		leftOut(t, fmt.Sprintf("%s is not there (%v); build it with \"make %s\"", what, err, target))
 	}
 	return file
+}
+
+// leftOut skips a test, unless nothing may be left out.
+func leftOut(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("KUBE_FEATURES_REQUIRE_ALL") != "" {
+		t.Fatalf("%s; KUBE_FEATURES_REQUIRE_ALL forbids to leave the test out", why)
+	}
+	t.Skip(why)
 }
 
 // UpgradeCheck runs "kubectl feature upgrade-check" as people do, and returns what

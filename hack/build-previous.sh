@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Builds this repository's kube-apiserver as it was at the commit in
+# hack/previous/commit, the last one of the minor version before, into
+# _output/previous/<commit>. It is built once; another commit has another folder.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+commit=$(<hack/previous/commit)
+dir=${OUT:-$PWD/_output}/previous/$commit
+[[ ! -x $dir/kube-apiserver ]] || exit 0
+
+if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
+	echo "The commit of hack/previous/commit, $commit, is not in this clone, so kube-apiserver of the minor version before cannot be built." >&2
+	if [[ $(git rev-parse --is-shallow-repository 2>/dev/null) == true ]]; then
+		echo "The clone is shallow: get the whole history with \"git fetch --unshallow\"" >&2
+	else
+		echo "Use a full clone of this repository, with the history of its branch main" >&2
+	fi
+	exit 1
+fi
+
+# What an interrupted run left is in the way.
+rm -rf "$dir"
+mkdir -p "$dir/source"
+trap 'rm -rf "$dir/source"' EXIT
+git archive "$commit" | tar -x -C "$dir/source"
+# Its own Makefile builds it. Nothing of this make may reach that one, and the commit
+# that is checked out here is not the one that is built.
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u OUT -u WHAT -u VERSION -u LDFLAGS GOFLAGS="$(go env GOFLAGS) -buildvcs=false" \
+	make -s -C "$dir/source" all WHAT=cmd/kube-apiserver
+mv "$dir/source/_output/bin/kube-apiserver" "$dir/"
