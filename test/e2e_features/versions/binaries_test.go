@@ -35,7 +35,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -50,7 +49,7 @@ import (
 // both versions, and stays.
 const explicit = string(features.MaxUnavailableStatefulSet) + "=true"
 
-// binaries are kube-apiservers on one etcd, without controllers: now of 1.35.4,
+// binaries are kube-apiservers on one etcd, without controllers: now of 1.36.3,
 // now ours, as they ship.
 type binaries struct {
 	*world
@@ -58,6 +57,9 @@ type binaries struct {
 	// files are the executables of the servers, read at each start.
 	files    map[string]string
 	previous string
+	// killing is true when servers are killed while binaries are exchanged: every second one
+	// instead of being ended, and the first new one as soon as it is ready.
+	killing bool
 }
 
 // common are the flags of servers of either binary.
@@ -72,21 +74,28 @@ func common(gates ...string) []string {
 
 const allAPIs = "--runtime-config=api/all=true"
 
-// startPrevious starts 1.35.4's own kube-apiservers, with the alpha gate on whose
-// collection is stored in a form that 1.36 cannot decode.
+// startPrevious starts 1.36.3's own kube-apiservers, with the alpha gate on whose
+// collection is stored in a form that 1.37 cannot decode.
 func startPrevious(t *testing.T, servers int) *binaries {
 	t.Helper()
-	b := &binaries{world: &world{}, files: map[string]string{}, previous: framework.Previous(t, "kube-apiserver")}
+	return startBinaries(t, framework.Previous(t, "kube-apiserver"), servers, append(common(workload+"=true"), allAPIs)...)
+}
+
+// startBinaries starts kube-apiservers of the minor version before.
+func startBinaries(t *testing.T, previous string, servers int, args ...string) *binaries {
+	t.Helper()
+	b := &binaries{world: &world{byID: map[string]string{}}, files: map[string]string{}, previous: previous}
 	config := localcluster.Config{Servers: servers, Only: []string{localcluster.Etcd}, Binaries: b.files, ExtraArgs: map[string][]string{}}
 	for i := range servers {
 		name := localcluster.Nth(localcluster.APIServer, i+1)
 		b.servers = append(b.servers, name)
-		b.files[name], config.ExtraArgs[name] = b.previous, append(common(workload+"=true"), allAPIs)
+		b.files[name], config.ExtraArgs[name] = b.previous, args
 	}
 	config.Only = append(config.Only, b.servers...)
 	b.Cluster = framework.Start(t, config)
 	b.etcd = b.Etcd()
 	b.history = record(t, b.etcd)
+	b.identify(t)
 	var err error
 	if b.kit, err = lifecycletest.KitFor(b.Config, metav1.NamespaceSystem); err != nil {
 		t.Fatal(err)
@@ -95,7 +104,7 @@ func startPrevious(t *testing.T, servers int) *binaries {
 	return b
 }
 
-// replace ends the servers one after the other, and starts 1.35.4's or ours in
+// replace ends the servers one after the other, and starts 1.36.3's or ours in
 // their places. Nothing may begin while one of the old ones lives (S4). It returns
 // what was stored before the first of the new ones started.
 func (b *binaries) replace(t *testing.T, file string, args ...string) (stored map[string][]byte) {
@@ -105,26 +114,30 @@ func (b *binaries) replace(t *testing.T, file string, args ...string) (stored ma
 		if i == len(b.servers)-1 && i > 0 {
 			b.nothingBegan(t, mark)
 		}
-		if err := b.Stop(t.Context(), server); err != nil {
-			t.Fatal(err)
+		if b.killing && i%2 == 1 {
+			b.MustKill(server)
+			b.kills++
+		} else {
+			b.MustStop(server)
 		}
 		if i == 0 {
 			stored = b.stored(t, "/registry/")
 		}
 		b.files[server] = file
 		b.SetArgs(server, args...)
-		if err := b.Cluster.Start(t.Context(), server); err != nil {
-			t.Fatal(err)
+		b.MustStart(server)
+		if b.killing && i == 0 {
+			b.kill(t, server)
 		}
 	}
 	b.kit.Mapper.Reset()
-	if is := b.Version(); (file == b.previous) != (is == framework.PreviousVersion) {
+	if is := b.Version(); (file == b.previous) != (framework.Minor(is) == lower) {
 		t.Fatalf("the server is %s", is)
 	}
 	return stored
 }
 
-// old replaces the servers by 1.35.4's.
+// old replaces the servers by 1.36.3's.
 func (b *binaries) old(t *testing.T, args ...string) map[string][]byte {
 	t.Helper()
 	return b.replace(t, b.previous, args...)
@@ -134,7 +147,7 @@ func (b *binaries) old(t *testing.T, args ...string) map[string][]byte {
 func (b *binaries) ours(t *testing.T, version string, args ...string) map[string][]byte {
 	t.Helper()
 	args = slices.Concat(args, flags)
-	if version != "1.36" {
+	if version != upper {
 		args = append(args, "--emulated-version="+version)
 	}
 	return b.replace(t, filepath.Join(framework.BinDir(t), "kube-apiserver"), args...)
@@ -160,20 +173,13 @@ func (b *binaries) useCase(t *testing.T, c *lifecycletest.Case, file string) {
 	}
 }
 
-// onAt reports whether a gate is on by default at a version (component-base's
-// featuregate, GetAll with an emulated version).
+// onAt reports whether a gate is on by default at a version.
 func onAt(gate featuregate.Feature, version string) bool {
-	on := false
-	for _, spec := range utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[gate] {
-		if !spec.Version.GreaterThan(utilversion.MustParse(version)) {
-			on = spec.Default
-		}
-	}
-	return on
+	return specAt(utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[gate], version).Default
 }
 
 // cases are the features of the catalog that leave something in etcd, those that
-// are on in both versions, and those that are off in 1.35, whatever they are in 1.36.
+// are on in both versions, and those that are off in 1.36, whatever they are in 1.37.
 func cases(t *testing.T) (both, news []*lifecycletest.Case, files map[*lifecycletest.Case]string) {
 	t.Helper()
 	files = map[*lifecycletest.Case]string{}
@@ -185,9 +191,9 @@ func cases(t *testing.T) (both, news []*lifecycletest.Case, files map[*lifecycle
 		c := &lifecycletest.Case{Feature: entry.Feature, Fixture: filepath.Base(file)}
 		files[c] = file
 		switch {
-		case !onAt(entry.Name, "1.35"):
+		case !onAt(entry.Name, lower):
 			news = append(news, c)
-		case onAt(entry.Name, "1.36"):
+		case onAt(entry.Name, upper):
 			both = append(both, c)
 		}
 	}
@@ -199,9 +205,9 @@ func atRest(version string) func(map[string]v1alpha1.FeatureStatus) bool {
 	return func(last map[string]v1alpha1.FeatureStatus) bool { return allRest(last, version) && len(last) > 200 }
 }
 
-// TestBinaries moves a cluster from the binary of 1.35.4 to ours and back, as
+// TestBinaries moves a cluster from the binary of 1.36.3 to ours and back, as
 // docs/upgrade.md says, and once more up. What was made before stays to the byte;
-// what only 1.36 knows is gone before 1.35.4 comes, which lists all it serves, and
+// what only 1.37 knows is gone before 1.36.3 comes, which lists all it serves, and
 // lets everything be changed and deleted. The short form has one server, the whole
 // one replaces three one after the other.
 func TestBinaries(t *testing.T) {
@@ -219,50 +225,52 @@ func TestBinaries(t *testing.T) {
 	}
 	b.old(t, common()...)
 	b.keys(t, "with the gate off", workloadsKey, "inuse/old")
+	b.keys(t, "with the gate off", podGroupsKey, "inuse/old")
 
 	// Up.
-	before := b.ours(t, "1.35", common()...)
-	b.history.wait(t, "the features are adopted at 1.35", atRest("1.35"))
+	before := b.ours(t, lower, common()...)
+	b.history.wait(t, "the features are adopted at "+lower, atRest(lower))
 	stay := b.lasting(t, before)
 	b.same(t, "with our binary", stay)
 	mark := b.history.mark()
-	b.ours(t, "1.36", common()...)
-	b.history.wait(t, "all features are at 1.36", atRest("1.36"))
-	b.same(t, "at 1.36", stay)
-	b.keys(t, "at 1.36", workloadsKey)
-	b.stages(t, mark, workload, []string{"Off@1.35", "Upgrading@1.35", "Off@1.36"})
+	b.ours(t, upper, common()...)
+	b.history.wait(t, "all features are at "+upper, atRest(upper))
+	b.same(t, "at "+upper, stay)
+	b.keys(t, "at "+upper, workloadsKey)
+	b.keys(t, "at "+upper, podGroupsKey)
+	b.stages(t, mark, workload, []string{"Off@" + lower, "Upgrading@" + lower, "Off@" + upper})
 
-	// Everything that 1.36 has and 1.35 has not, or has off, is used.
+	// Everything that 1.37 has and 1.36 has not, or has off, is used.
 	view := b.useNew(t, news, files)
-	b.same(t, "while 1.36 is used", stay)
+	b.same(t, "while "+upper+" is used", stay)
 	b.unsafe(t, workload)
 
 	// Down: first the gates that are set to on, while their APIs are served and
-	// those objects can be removed that hold it; then what 1.36 has on.
+	// those objects can be removed that hold it; then what 1.37 has on.
 	set, byDefault := []*lifecycletest.Case{}, []*lifecycletest.Case{}
 	for _, c := range news {
-		if onAt(c.Feature.Name, "1.36") {
+		if onAt(c.Feature.Name, upper) {
 			byDefault = append(byDefault, c)
 		} else {
 			set = append(set, c)
 		}
 	}
-	b.ours(t, "1.36", append(common(), allAPIs)...)
+	b.ours(t, upper, append(common(), allAPIs)...)
 	b.off(t, view, set)
-	b.history.wait(t, "what was set is off", atRest("1.36"))
-	b.unsafe(t, "RelaxedServiceNameValidation")
-	b.ours(t, "1.35", common()...)
+	b.history.wait(t, "what was set is off", atRest(upper))
+	b.unsafe(t, scaleToZero)
+	b.ours(t, lower, common()...)
 	b.off(t, view, byDefault)
-	b.history.wait(t, "all features are at 1.35", atRest("1.35"))
-	if _, code := b.UpgradeCheck("--to=1.35"); code != 0 {
+	b.history.wait(t, "all features are at "+lower, atRest(lower))
+	if _, code := b.UpgradeCheck("--to=" + lower); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	b.same(t, "with our binary at 1.35", stay)
+	b.same(t, "with our binary at "+lower, stay)
 	b.sound(t)
 	uids := b.uids(t)
 
 	b.old(t, common()...)
-	b.same(t, "with 1.35.4's binary", stay)
+	b.same(t, "with 1.36.3's binary", stay)
 	b.compare(t, before, b.stored(t, "/registry/"))
 	changeable(t, b.allServed(t))
 	b.everythingServed(t)
@@ -276,7 +284,7 @@ func (b *binaries) lasting(t *testing.T, stored map[string][]byte) map[string][]
 	t.Helper()
 	stay := maps.Clone(stored)
 	maps.DeleteFunc(stay, func(key string, _ []byte) bool {
-		return strings.HasPrefix(key, workloadsKey) || ofServers(key)
+		return strings.HasPrefix(key, workloadsKey) || strings.HasPrefix(key, podGroupsKey) || ofServers(key)
 	})
 	fmt.Fprintf(t.Output(), "%d of %d stored objects have to stay as they are, to the byte\n", len(stay), len(stored))
 	return stay
@@ -294,17 +302,16 @@ var own = []string{
 	"/registry/configmaps/kube-system/extension-apiserver-authentication",
 }
 
-// useNew turns on, at 1.36, everything that is off at 1.35, and uses it.
+// useNew turns on, at 1.37, everything that is off at 1.36, and uses it.
 func (b *binaries) useNew(t *testing.T, news []*lifecycletest.Case, files map[*lifecycletest.Case]string) *lifecycletest.View {
 	t.Helper()
 	gates := turnOn(news)
-	b.ours(t, "1.36", append(common(gates...), allAPIs, "--requestheader-uid-headers=X-Remote-Uid")...)
+	b.ours(t, upper, append(common(gates...), allAPIs, "--requestheader-uid-headers=X-Remote-Uid")...)
 	b.history.wait(t, "everything is on", func(last map[string]v1alpha1.FeatureStatus) bool {
-		return atRest("1.36")(last) && !slices.ContainsFunc(gates, func(value string) bool {
+		return atRest(upper)(last) && !slices.ContainsFunc(gates, func(value string) bool {
 			return last[strings.TrimSuffix(value, "=true")].State != v1alpha1.StateOn
 		})
 	})
-	b.use(t, "new.yaml")
 	for _, c := range news {
 		b.useCase(t, c, files[c])
 	}
@@ -334,7 +341,7 @@ func turnOn(cases []*lifecycletest.Case) []string {
 		}
 		on[gate] = true
 		for _, needed := range dependencies[gate] {
-			if !onAt(needed, "1.36") {
+			if !onAt(needed, upper) {
 				turn(needed)
 			}
 		}
@@ -394,7 +401,7 @@ func notFound(err error) error {
 // unsafe checks that a feature keeps the cluster from going down.
 func (b *binaries) unsafe(t *testing.T, feature string) {
 	t.Helper()
-	if out, code := b.UpgradeCheck("--to=1.35", "-o=name"); code != 1 || !slices.Contains(strings.Fields(out), "feature.features.k8s.io/"+feature) {
+	if out, code := b.UpgradeCheck("--to="+lower, "-o=name"); code != 1 || !slices.Contains(strings.Fields(out), "feature.features.k8s.io/"+feature) {
 		t.Errorf("exit code %d, want 1, and %s is not safe: %s", code, feature, out)
 	}
 }
@@ -409,8 +416,8 @@ func (b *binaries) sound(t *testing.T) {
 	}
 }
 
-// compare checks what became of what was stored before 1.36 came: Workloads of
-// 1.35 are gone, and servers rewrote nothing but what is theirs.
+// compare checks what became of what was stored before 1.37 came: Workloads and PodGroups
+// of 1.36 are gone, and servers rewrote nothing but what is theirs.
 func (b *binaries) compare(t *testing.T, before, left map[string][]byte) {
 	t.Helper()
 	var gone, changed []string
@@ -422,15 +429,16 @@ func (b *binaries) compare(t *testing.T, before, left map[string][]byte) {
 			changed = append(changed, key)
 		}
 	}
-	if diff := cmp.Diff([]string{workloadsKey + "inuse/old"}, gone); diff != "" {
-		t.Errorf("unexpectedly gone since 1.36 came (-want +got):\n%s", diff)
+	slices.Sort(gone)
+	if diff := cmp.Diff([]string{podGroupsKey + "inuse/old", workloadsKey + "inuse/old"}, gone); diff != "" {
+		t.Errorf("unexpectedly gone since 1.37 came (-want +got):\n%s", diff)
 	}
 	if len(changed) > 0 {
-		t.Errorf("changed since 1.36 came: %q", changed)
+		t.Errorf("changed since 1.37 came: %q", changed)
 	}
 }
 
-// everythingServed starts 1.35.4 with all gates and all APIs: it can decode all that is
+// everythingServed starts 1.36.3 with all gates and all APIs: it can decode all that is
 // stored, and nothing is stored that it does not serve, but what has to do with
 // Features, which stay as they were, and what is no object.
 func (b *binaries) everythingServed(t *testing.T) {
@@ -456,7 +464,7 @@ func (b *binaries) everythingServed(t *testing.T) {
 	if len(features) < 200 || ours < len(features) {
 		t.Errorf("%d objects of Features are stored, want %d Features and the servers' reports", ours, len(features))
 	}
-	b.same(t, "while 1.35.4 runs with all gates on", features)
+	b.same(t, "while 1.36.3 runs with all gates on", features)
 }
 
 // uids are those of all Features.
@@ -473,19 +481,19 @@ func (b *binaries) uids(t *testing.T) map[string]types.UID {
 	return uids
 }
 
-// again stores something with 1.35.4 once more that 1.36 cannot decode, and moves
-// straight to 1.36: the Features that were left say what has to be done.
+// again stores something with 1.36.3 once more that 1.37 cannot decode, and moves
+// straight to 1.37: the Features that were left say what has to be done.
 func (b *binaries) again(t *testing.T, stay map[string][]byte, uids map[string]types.UID) {
 	t.Helper()
 	b.use(t, "again.yaml")
 	b.old(t, common()...)
-	b.keys(t, "with 1.35.4 again", workloadsKey, "inuse/again")
+	b.keys(t, "with 1.36.3 again", workloadsKey, "inuse/again")
 	mark := b.history.mark()
-	b.ours(t, "1.36", common()...)
-	b.history.wait(t, "all features are at 1.36 again", atRest("1.36"))
-	b.keys(t, "at 1.36 again", workloadsKey)
-	b.stages(t, mark, workload, []string{"Off@1.35", "Upgrading@1.35", "Off@1.36"})
-	b.same(t, "at 1.36 again", stay)
+	b.ours(t, upper, common()...)
+	b.history.wait(t, "all features are at "+upper+" again", atRest(upper))
+	b.keys(t, "at "+upper+" again", workloadsKey)
+	b.stages(t, mark, workload, []string{"Off@" + lower, "Upgrading@" + lower, "Off@" + upper})
+	b.same(t, "at "+upper+" again", stay)
 	b.sound(t)
 	if diff := cmp.Diff(uids, b.uids(t)); diff != "" {
 		t.Errorf("Features were not taken up again (-want +got):\n%s", diff)
@@ -493,14 +501,14 @@ func (b *binaries) again(t *testing.T, stay map[string][]byte, uids map[string]t
 }
 
 // TestUndecodableObjectsReported: the checks of TestBinaries find an object that
-// 1.35.4 cannot decode.
+// 1.36.3 cannot decode.
 func TestUndecodableObjectsReported(t *testing.T) {
 	t.Parallel()
 	b := startPrevious(t, 1)
 	if _, failed := b.served(t); len(failed) > 0 {
 		t.Fatalf("before there is one: %q", failed)
 	}
-	b.storeWorkload(t, "scheduling.k8s.io/v1alpha2", "new")
+	b.storeWorkload(t, "scheduling.k8s.io/v1beta1", "new")
 	objects, failed := b.served(t)
 	if len(failed) != 1 || !strings.Contains(failed[0], "workloads") {
 		t.Errorf("LIST fails for %q, want workloads alone", failed)

@@ -28,48 +28,52 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
 )
 
-// relaxed is one of Kubernetes' own that is on by default at 1.36 and off at 1.35.
+// scaleToZero is one of Kubernetes' own that is on by default at 1.37 and off at 1.36.
 // While its objects are there it cannot be turned off.
-const relaxed = string(features.RelaxedServiceNameValidation)
+const scaleToZero = string(features.HPAScaleToZero)
 
-// TestPlans asks a real server what moves between 1.35 and 1.36 would do, with
+// TestPlans asks a real server what moves between 1.36 and 1.37 would do, with
 // objects in use, compares that with etcd, and then moves: every feature gets the
 // value that was planned. Plans write nothing.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "1.35", 1)
+	w := newWorld(t, lower, 1)
 	w.history.wait(t, "all features are at rest", func(last map[string]v1alpha1.FeatureStatus) bool {
-		return last[workload].State == v1alpha1.StateOff && last[removed].State == v1alpha1.StateOff && last[removed].Version == "1.35"
+		return last[workload].State == v1alpha1.StateOff && last[removed].State == v1alpha1.StateOff && last[removed].Version == lower
 	})
 	w.use(t)
-	w.storeAlpha1(t, "old-1", "old-2")
+	w.storeOlder(t, "old-1", "old-2")
 
 	t.Run("of an upgrade: the version, then the value", func(t *testing.T) {
-		p := w.plan(t, removed, "1.36")
-		want := []string{"Upgrading WaitForUses", "Upgrading Upgrade/1.36/Apply/leaves", "TurningOn WaitForUses"}
+		p := w.plan(t, removed, upper)
+		want := []string{"Upgrading WaitForUses", "Upgrading Upgrade/" + upper + "/Apply/leaves", "TurningOn WaitForUses"}
 		if diff := cmp.Diff(want, tasks(p, false)); diff != "" {
 			t.Errorf("unexpected plan (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(&v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceDefault}, p.Configured); diff != "" {
 			t.Errorf("unexpected value (-want +got):\n%s", diff)
 		}
-		if len(p.Blockers) != 1 || !strings.Contains(p.Blockers[0], "--emulated-version=1.36") {
+		if len(p.Blockers) != 1 || !strings.Contains(p.Blockers[0], "--emulated-version="+upper) {
 			t.Errorf("the blockers are %q, want the server's restart", p.Blockers)
 		}
-		p = w.plan(t, workload, "1.36")
+		p = w.plan(t, workload, upper)
 		if n, stored := counted(p, "workloads"), len(w.stored(t, workloadsKey)); n != int64(stored) || stored != 2 {
 			t.Errorf("%d Workloads are planned for, %d are in etcd, want 2", n, stored)
 		}
 	})
-	w.comesAbout(t, "1.36")
+	w.comesAbout(t, upper)
 
 	w.useMany(t)
 	t.Run("of a downgrade: the value, then the version", func(t *testing.T) { w.planned(t) })
@@ -85,40 +89,40 @@ func TestPlans(t *testing.T) {
 	})
 	t.Run("of an unknown version", func(t *testing.T) {
 		// The next minor version, and the next major one, which may come instead of it.
-		for _, to := range []string{"1.37", "2.0"} {
+		for _, to := range []string{utilversion.MustParse(upper).AddMinor(1).String(), "2.0"} {
 			p := w.plan(t, removed, to)
 			if p.Configured != nil || len(p.Tasks) != 0 || len(p.Unknown) != 1 || !strings.Contains(p.Unknown[0], "upgrade-check --to "+to) {
 				t.Errorf("unexpected plan for %s: %+v", to, p)
 			}
 		}
-		for _, bad := range []string{"1.3x", "v1.35", "3.0", "1"} {
+		for _, bad := range []string{"1.3x", "v" + lower, "3.0", "1"} {
 			if p, err := w.ask(t, removed, v1alpha1.FeaturePlanSpec{TargetVersion: bad}); err == nil || !strings.Contains(err.Error(), "spec.targetVersion") {
 				t.Errorf("a plan for version %s: %v, %+v", bad, err, p)
 			}
 		}
 	})
-	// A user has to give the Service another name.
-	if err := w.Kube.CoreV1().Services("inuse").Delete(t.Context(), "1st", metav1.DeleteOptions{}); err != nil {
+	// A user has to give the autoscaler another minimum.
+	if err := w.Kube.AutoscalingV2().HorizontalPodAutoscalers("inuse").Delete(t.Context(), "workers", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.comesAbout(t, "1.35")
+	w.comesAbout(t, lower)
 }
 
 // planned compares plans of a downgrade with what is in etcd, and holds that
 // nothing is written for them.
 func (w *world) planned(t *testing.T) {
-	// Making the Service let the server ask; it says so within a minute.
-	w.WaitForReports("the server's use of "+relaxed, func(reports []v1alpha1.FeatureReport) bool {
+	// Making the autoscaler let the server ask; it says so within a minute.
+	w.WaitForReports("the server's use of "+scaleToZero, func(reports []v1alpha1.FeatureReport) bool {
 		return slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool {
-			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == relaxed && f.Queried })
+			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == scaleToZero && f.Queried })
 		})
 	})
-	var p, service *v1alpha1.FeaturePlanStatus
+	var p, autoscaler *v1alpha1.FeaturePlanStatus
 	// The server flow may write a Feature by itself meanwhile, and does not go on
 	// doing so.
 	framework.WaitFor(t, "plans during which nothing is written", func() bool {
 		before := w.revisions(t)
-		p, service = w.plan(t, removed, "1.35"), w.plan(t, relaxed, "1.35")
+		p, autoscaler = w.plan(t, removed, lower), w.plan(t, scaleToZero, lower)
 		off := false
 		if _, err := w.ask(t, removed, v1alpha1.FeaturePlanSpec{Enabled: &off}); err != nil {
 			t.Fatal(err)
@@ -137,33 +141,33 @@ func (w *world) planned(t *testing.T) {
 	}
 	want := []string{
 		"TurningOff WaitForUses", fmt.Sprintf("TurningOff ClearField/configmaps/data.removed %d", used),
-		"Downgrading WaitForUses", fmt.Sprintf("Downgrading Downgrade/1.36/Remove/leaves 1 %d", leaves),
+		"Downgrading WaitForUses", fmt.Sprintf("Downgrading Downgrade/%s/Remove/leaves 1 %d", upper, leaves),
 	}
 	if diff := cmp.Diff(want, tasks(p, true)); diff != "" {
 		t.Errorf("unexpected plan (-want +got):\n%s", diff)
 	}
 	if p.Configured == nil || p.Configured.Value || p.Configured.Source != v1alpha1.SourceDefault {
-		t.Errorf("the value at 1.35 is %+v, want off by default", p.Configured)
+		t.Errorf("the value at %s is %+v, want off by default", lower, p.Configured)
 	}
-	shown, err := json.MarshalIndent(service, "", "  ")
+	shown, err := json.MarshalIndent(autoscaler, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(t.Output(), "%s at 1.35:\n%s\n", relaxed, shown)
-	if !slices.ContainsFunc(service.Blockers, func(b string) bool {
-		return strings.Contains(b, "1 object of services is changed or deleted") && strings.Contains(b, "inuse/1st")
+	fmt.Fprintf(t.Output(), "%s at %s:\n%s\n", scaleToZero, lower, shown)
+	if !slices.ContainsFunc(autoscaler.Blockers, func(b string) bool {
+		return strings.Contains(b, "1 object of horizontalpodautoscalers.autoscaling is changed or deleted") && strings.Contains(b, "inuse/workers")
 	}) {
-		t.Errorf("the Service would hold it, and the blockers are %q", service.Blockers)
+		t.Errorf("the autoscaler would hold it, and the blockers are %q", autoscaler.Blockers)
 	}
-	if n := counted(service, "services"); n != 1 {
-		t.Errorf("%d Services are planned for, want 1: %+v", n, service)
+	if n := counted(autoscaler, "horizontalpodautoscalers"); n != 1 {
+		t.Errorf("%d autoscalers are planned for, want 1: %+v", n, autoscaler)
 	}
-	if len(service.Uses) != 1 || service.Uses[0].Component != "kube-apiserver" || !*service.Uses[0].Enabled {
-		t.Errorf("the server uses the other value, and uses are %+v", service.Uses)
+	if len(autoscaler.Uses) != 1 || autoscaler.Uses[0].Component != "kube-apiserver" || !*autoscaler.Uses[0].Enabled {
+		t.Errorf("the server uses the other value, and uses are %+v", autoscaler.Uses)
 	}
 }
 
-// useMany makes objects that use what is on at 1.36 and off at 1.35.
+// useMany makes objects that use what is on at 1.37 and off at 1.36.
 func (w *world) useMany(t *testing.T) {
 	t.Helper()
 	for i := range 3 {
@@ -172,8 +176,8 @@ func (w *world) useMany(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "1st"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	if _, err := w.Kube.CoreV1().Services("inuse").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+	autoscaler := toZero("workers")
+	if _, err := w.Kube.AutoscalingV2().HorizontalPodAutoscalers("inuse").Create(t.Context(), autoscaler, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
@@ -185,6 +189,22 @@ func (w *world) useMany(t *testing.T) {
 			_, err := w.dynamic().Resource(leaves).Namespace("inuse").Create(t.Context(), leaf, metav1.CreateOptions{})
 			return err
 		})
+	}
+}
+
+// toZero is an autoscaler that may scale to nothing, by a metric from outside.
+func toZero(name string) *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			MinReplicas:    ptr.To[int32](0),
+			MaxReplicas:    3,
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+				Metric: autoscalingv2.MetricIdentifier{Name: "queue"},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: ptr.To(resourceapi.MustParse("1"))},
+			}}},
+		},
 	}
 }
 
@@ -217,7 +237,7 @@ func (w *world) comesAbout(t *testing.T, to string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("at %s features are not as planned (-planned +happened):\n%s", to, diff)
 	}
-	if changed < 30 {
+	if changed < 25 {
 		t.Errorf("only %d of %d features have another value at %s", changed, len(want), to)
 	}
 	fmt.Fprintf(t.Output(), "%d features were planned for %s, %d with another value, and came about\n", len(want), to, changed)

@@ -35,14 +35,21 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
+// The minor versions between which these tests move: the one that ships, and the one
+// before. framework.Previous is of lower.
+var (
+	lower = framework.Minor(framework.PreviousVersion)
+	upper = framework.Minor(framework.UpstreamVersion)
+)
+
 // Gates of the test.
 const (
 	// kept installs a definition on upgrade, which stays on downgrade.
 	kept = "TestKeptDefinition"
 	// removed installs one on upgrade and removes it on downgrade. It is alpha
-	// at 1.35 and on by default at 1.36, and has a field in ConfigMaps.
+	// at 1.36 and on by default at 1.37, and has a field in ConfigMaps.
 	removed = "TestRemovedDefinition"
-	// workload is one of Kubernetes' own: its stored forms of 1.35 and 1.36
+	// workload is one of Kubernetes' own: its stored forms of 1.36 and 1.37
 	// exclude each other.
 	workload = string(features.GenericWorkload)
 )
@@ -74,12 +81,12 @@ spec:
 func declare() []lifecycle.Feature {
 	return []lifecycle.Feature{{
 		Name:     kept,
-		Versions: lifecycle.Versions{{At: "1.36", OnUpgrade: lifecycle.Tasks{lifecycle.Apply("keeps", definition("Keep", "keeps"))}}},
+		Versions: lifecycle.Versions{{At: upper, OnUpgrade: lifecycle.Tasks{lifecycle.Apply("keeps", definition("Keep", "keeps"))}}},
 	}, {
 		Name:      removed,
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(configMaps, "data.removed")},
 		Versions: lifecycle.Versions{{
-			At:          "1.36",
+			At:          upper,
 			OnUpgrade:   lifecycle.Tasks{lifecycle.Apply("leaves", definition("Leaf", "leaves"))},
 			OnDowngrade: lifecycle.Tasks{lifecycle.Remove("leaves", definition("Leaf", "leaves"))},
 		}},
@@ -89,8 +96,8 @@ func declare() []lifecycle.Feature {
 // register adds the test's gates to those of the process.
 func register() error {
 	alpha := featuregate.VersionedSpecs{
-		{Version: utilversion.MustParse("1.35"), PreRelease: featuregate.Alpha},
-		{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta, Default: true},
+		{Version: utilversion.MustParse(lower), PreRelease: featuregate.Alpha},
+		{Version: utilversion.MustParse(upper), PreRelease: featuregate.Beta, Default: true},
 	}
 	return framework.AddGates(map[featuregate.Feature]featuregate.VersionedSpecs{kept: alpha[:1], removed: alpha})
 }

@@ -32,6 +32,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
@@ -43,20 +46,20 @@ const (
 	leavesKey      = "/registry/versions.example.com/leaves/inuse/"
 )
 
-// TestUpDownUp moves 1.35 → 1.36 → 1.35 → 1.36, server by server, with objects in
+// TestUpDownUp moves 1.36 → 1.37 → 1.36 → 1.37, server by server, with objects in
 // use, and kills leaders at every stage of their features' transitions. Etcd tells
 // that nothing is lost that should stay, and nothing stays that should go.
 func TestUpDownUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "1.35", 3)
-	w.history.wait(t, "the features are adopted at 1.35", func(last map[string]v1alpha1.FeatureStatus) bool {
-		return last[workload].State == v1alpha1.StateOff && last[kept].State == v1alpha1.StateOff && last[removed].State == v1alpha1.StateOff && last[removed].Version == "1.35"
+	w := newWorld(t, lower, 3)
+	w.history.wait(t, "the features are adopted at "+lower, func(last map[string]v1alpha1.FeatureStatus) bool {
+		return last[workload].State == v1alpha1.StateOff && last[kept].State == v1alpha1.StateOff && last[removed].State == v1alpha1.StateOff && last[removed].Version == lower
 	})
 	stay := w.use(t)
 
-	w.storeAlpha1(t, "old-1", "old-2")
+	w.storeOlder(t, "old-1", "old-2")
 	mark, specs := w.history.mark(), w.history.last()
-	w.move(t, "1.36", []string{workload, removed})
+	w.move(t, upper, []string{workload, removed})
 	w.same(t, "after the upgrade", stay)
 	w.upgraded(t, mark)
 	differing := 0
@@ -66,29 +69,28 @@ func TestUpDownUp(t *testing.T) {
 			differing++
 		}
 	}
-	// TestGateChangesFrom135To136AreDocumented counts 76; removed is the test's own.
-	if differing != 76+1 {
-		t.Errorf("%d features differ between 1.35 and 1.36, want 77", differing)
+	if want := changedGates(t); differing != want {
+		t.Errorf("%d features differ between %s and %s, want %d", differing, lower, upper, want)
 	}
 
-	w.turn(t, "1.36", true)
+	w.turn(t, upper, true)
 	w.useNew(t)
 	keeping := w.stored(t, keepsKey)
 	mark = w.history.mark()
-	w.move(t, "1.35", []string{workload, removed})
+	w.move(t, lower, []string{workload, removed})
 	w.same(t, "after the downgrade", stay)
 	w.same(t, "after the downgrade", keeping)
 	w.downgraded(t, mark)
 
-	w.turn(t, "1.35", false)
-	w.storeAlpha1(t, "old-3")
+	w.turn(t, lower, false)
+	w.storeOlder(t, "old-3")
 	mark = w.history.mark()
-	w.move(t, "1.36", []string{workload})
+	w.move(t, upper, []string{workload})
 	w.same(t, "after the second upgrade", stay)
 	w.same(t, "after the second upgrade", keeping)
 	w.upgraded(t, mark)
 	// What is stored can be read: the servers become ready.
-	w.turn(t, "1.36", true)
+	w.turn(t, upper, true)
 	// Two of each move are while versions are mixed.
 	if !short && w.kills < 12+6 {
 		t.Errorf("%d kills, want one for each stage and for each mix of versions", w.kills)
@@ -96,20 +98,50 @@ func TestUpDownUp(t *testing.T) {
 	fmt.Fprintf(t.Output(), "%d kills\n", w.kills)
 }
 
-// TestTheFirstStartWithoutEmulation comes from 1.35 as it is released, without the
-// step that docs/upgrade.md wants: Features are adopted at 1.36 and no task of the
-// upgrade runs. Clean tells of the Workloads that 1.35 stored, and turning the gate
+// changedGates counts the gates of kube-apiserver, with those of the test, whose stage,
+// default or lock is another one in the upper version.
+func changedGates(t *testing.T) int {
+	t.Helper()
+	changed := 0
+	for _, specs := range utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned() {
+		was, is := specAt(specs, lower), specAt(specs, upper)
+		if was.PreRelease != is.PreRelease || was.Default != is.Default || was.LockToDefault != is.LockToDefault {
+			changed++
+		}
+	}
+	// One of the test's own gates differs, which its servers alone have.
+	return changed + 1
+}
+
+// specAt returns a gate's specification in a server that emulates a version
+// (component-base's featuregate, GetAll). Before its first it is off. A server is
+// compatible with the version before, unless it is told otherwise.
+func specAt(specs featuregate.VersionedSpecs, version string) featuregate.FeatureSpec {
+	at := utilversion.MustParse(version)
+	spec := featuregate.FeatureSpec{PreRelease: featuregate.PreAlpha}
+	for _, s := range specs {
+		compatible := s.MinCompatibilityVersion == nil || !s.MinCompatibilityVersion.GreaterThan(at.SubtractMinor(1))
+		if compatible && !s.Version.GreaterThan(at) {
+			spec = s
+		}
+	}
+	return spec
+}
+
+// TestTheFirstStartWithoutEmulation comes from 1.36 as it is released, without the
+// step that docs/upgrade.md wants: Features are adopted at 1.37 and no task of the
+// upgrade runs. Clean tells of the Workloads that 1.36 stored, and turning the gate
 // on removes them, by a server that is not ready before.
 func TestTheFirstStartWithoutEmulation(t *testing.T) {
-	w := newWorld(t, "1.36", 1)
-	w.storeAlpha1(t, "old-1", "old-2")
+	w := newWorld(t, upper, 1)
+	w.storeOlder(t, "old-1", "old-2")
 	// A server looks for leftovers when it starts.
-	w.restart(t, w.servers[0], "1.36")
+	w.restart(t, w.servers[0], upper)
 	w.history.wait(t, "Clean counts the Workloads", func(last map[string]v1alpha1.FeatureStatus) bool {
 		clean := meta.FindStatusCondition(last[workload].Conditions, v1alpha1.ConditionClean)
 		return clean != nil && clean.Reason == v1alpha1.ReasonLeftovers && strings.Contains(clean.Message, "2 workloads.scheduling.k8s.io")
 	})
-	w.turn(t, "1.36", true)
+	w.turn(t, upper, true)
 	w.keys(t, "once the gate is on", workloadsKey)
 }
 
@@ -128,7 +160,7 @@ func (w *world) use(t *testing.T) map[string][]byte {
 	return w.stored(t, inUse+"stays-")
 }
 
-// useNew makes what 1.36 brings.
+// useNew makes what 1.37 brings.
 func (w *world) useNew(t *testing.T) {
 	t.Helper()
 	for resource, kind := range map[schema.GroupVersionResource]string{keeps: "Keep", leaves: "Leaf"} {
@@ -158,30 +190,30 @@ func (w *world) useNew(t *testing.T) {
 	}
 }
 
-// upgraded checks what 1.36 brings and takes away.
+// upgraded checks what 1.37 brings and takes away.
 func (w *world) upgraded(t *testing.T, mark map[string]int) {
 	t.Helper()
-	w.keys(t, "at 1.36", workloadsKey)
-	w.keys(t, "at 1.36", definitionsKey, "keeps.versions.example.com", "leaves.versions.example.com")
+	w.keys(t, "at "+upper, workloadsKey)
+	w.keys(t, "at "+upper, definitionsKey, "keeps.versions.example.com", "leaves.versions.example.com")
 	for feature, want := range map[string][]string{
-		workload: {"Off@1.35", "Upgrading@1.35", "Off@1.36"},
-		kept:     {"Off@1.35", "Upgrading@1.35", "Off@1.36"},
-		removed:  {"Off@1.35", "Upgrading@1.35", "Off@1.36", "TurningOn@1.36", "On@1.36"},
+		workload: {"Off@" + lower, "Upgrading@" + lower, "Off@" + upper},
+		kept:     {"Off@" + lower, "Upgrading@" + lower, "Off@" + upper},
+		removed:  {"Off@" + lower, "Upgrading@" + lower, "Off@" + upper, "TurningOn@" + upper, "On@" + upper},
 	} {
 		w.stages(t, mark, feature, want)
 	}
 }
 
-// downgraded checks what 1.35 must not find, and that the rest is there.
+// downgraded checks what 1.36 must not find, and that the rest is there.
 func (w *world) downgraded(t *testing.T, mark map[string]int) {
 	t.Helper()
-	w.keys(t, "at 1.35", workloadsKey)
-	w.keys(t, "at 1.35", definitionsKey, "keeps.versions.example.com")
-	w.keys(t, "at 1.35", leavesKey)
-	w.keys(t, "at 1.35", keepsKey, "one")
+	w.keys(t, "at "+lower, workloadsKey)
+	w.keys(t, "at "+lower, definitionsKey, "keeps.versions.example.com")
+	w.keys(t, "at "+lower, leavesKey)
+	w.keys(t, "at "+lower, keepsKey, "one")
 	for name, s := range w.history.last() {
-		if s.Stage == v1alpha1.StagePreAlpha && (s.State != v1alpha1.StateOff || s.Version != "1.35") {
-			t.Errorf("%s is newer than 1.35 and %s in the form of %s", name, s.State, s.Version)
+		if s.Stage == v1alpha1.StagePreAlpha && (s.State != v1alpha1.StateOff || s.Version != lower) {
+			t.Errorf("%s is newer than %s and %s in the form of %s", name, lower, s.State, s.Version)
 		}
 	}
 	for i := range 3 {
@@ -197,9 +229,9 @@ func (w *world) downgraded(t *testing.T, mark map[string]int) {
 		t.Errorf("an object cannot be changed any more: %v", err)
 	}
 	for feature, want := range map[string][]string{
-		workload: {"On@1.36", "Downgrading@1.36", "On@1.35"},
-		kept:     {"Off@1.36", "Off@1.35"},
-		removed:  {"On@1.36", "TurningOff@1.36", "Off@1.36", "Downgrading@1.36", "Off@1.35"},
+		workload: {"On@" + upper, "Downgrading@" + upper, "On@" + lower},
+		kept:     {"Off@" + upper, "Off@" + lower},
+		removed:  {"On@" + upper, "TurningOff@" + upper, "Off@" + upper, "Downgrading@" + upper, "Off@" + lower},
 	} {
 		w.stages(t, mark, feature, want)
 	}

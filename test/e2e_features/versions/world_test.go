@@ -41,10 +41,10 @@ import (
 // flags of every server.
 var flags = []string{"--feature-settle-period=2s", "--feature-grace-period=5s"}
 
-// alpha2 serves Workloads as 1.36 has them. A server that has the gate or this on
-// while one of 1.35 is stored never becomes ready: an informer of its own does not
-// sync. So both stay off until the upgrade has cleared those.
-const alpha2 = "--runtime-config=scheduling.k8s.io/v1alpha2=true"
+// served serves Workloads as 1.37 has them. A server that has the gate or this on
+// while one of 1.36 is stored becomes ready only after a minute: an informer of its own
+// does not sync. So both stay off until the upgrade has cleared those.
+const served = "--runtime-config=scheduling.k8s.io/v1beta1=true"
 
 // world is a control plane of a few servers, without controllers: only the test
 // and the server flow write.
@@ -88,6 +88,14 @@ func newWorld(t *testing.T, version string, count int) *world {
 	w.Cluster = framework.Start(t, config)
 	w.etcd = w.Etcd()
 	w.history = record(t, w.etcd)
+	w.identify(t)
+	return w
+}
+
+// identify finds the ids of the servers. They are those of hosts, and stay when binaries are
+// exchanged.
+func (w *world) identify(t *testing.T) {
+	t.Helper()
 	leases, err := w.Kube.CoordinationV1().Leases(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{LabelSelector: "apiserver.kubernetes.io/identity=kube-apiserver"})
 	if err != nil {
 		t.Fatal(err)
@@ -95,15 +103,14 @@ func newWorld(t *testing.T, version string, count int) *world {
 	for _, lease := range leases.Items {
 		for i, name := range w.servers {
 			// A single one has the host's name.
-			if count == 1 || lease.Labels["kubernetes.io/hostname"] == localcluster.Hostname(i+1) {
+			if len(w.servers) == 1 || lease.Labels["kubernetes.io/hostname"] == localcluster.Hostname(i+1) {
 				w.byID[lease.Name] = name
 			}
 		}
 	}
-	if len(w.byID) != count {
-		t.Fatalf("these servers are known by their ids, want %d: %v", count, w.byID)
+	if len(w.byID) != len(w.servers) {
+		t.Fatalf("these servers are known by their ids, want %d: %v", len(w.servers), w.byID)
 	}
-	return w
 }
 
 // leader is the server that looks after a feature while all are alive.
@@ -138,7 +145,7 @@ func (w *world) turn(t *testing.T, version string, on bool) {
 	w.extra = nil
 	state := v1alpha1.StateOff
 	if on {
-		w.extra, state = []string{alpha2}, v1alpha1.StateOn
+		w.extra, state = []string{served}, v1alpha1.StateOn
 	}
 	for _, server := range w.servers {
 		w.SetArgs(server, w.at(version)...)
@@ -293,15 +300,21 @@ func (w *world) keys(t *testing.T, when, prefix string, want ...string) {
 	}
 }
 
-// workloadsKey is where etcd has Workloads.
-const workloadsKey = framework.WorkloadsKey
+// Where etcd has Workloads and PodGroups.
+const (
+	workloadsKey = framework.WorkloadsKey
+	podGroupsKey = "/registry/podgroups/"
+)
 
-// storeAlpha1 stores Workloads as a server of 1.35 does: in a version of the API
-// that 1.36 does not have.
-func (w *world) storeAlpha1(t *testing.T, names ...string) {
+// lowerWorkload is the version of the API in which 1.36 stores Workloads.
+const lowerWorkload = "scheduling.k8s.io/v1alpha2"
+
+// storeOlder stores Workloads as a server of 1.36 does: in a version of the API
+// that 1.37 does not have.
+func (w *world) storeOlder(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		w.storeWorkload(t, "scheduling.k8s.io/v1alpha1", name)
+		w.storeWorkload(t, lowerWorkload, name)
 	}
 }
 
