@@ -203,8 +203,17 @@ var shards = []Shard{
 	},
 	{
 		Name: "versions", Covers: "moves between versions, in the short form", Root: true,
-		Packages: []string{"./test/e2e_features/versions"}, Needs: []string{"all", "upstream-previous"},
+		Packages: []string{"./test/e2e_features/versions"}, Skip: "^TestBinariesUnderLoad$", Needs: []string{"all", "upstream-previous"},
 		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/featurelifecycle/catalog"},
+	},
+	{
+		Name: "binaries", Covers: "binaries of two versions, exchanged and killed while clients write", Root: true,
+		Packages: []string{"./test/e2e_features/versions"}, Run: "^TestBinariesUnderLoad$", Needs: []string{"all", "upstream-previous", "features-previous"},
+		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/featurelifecycle/catalog", "hack/previous"},
+	},
+	{
+		Name: "kubelets", Covers: "kubelets of three older versions beside ours", Root: true,
+		Packages: []string{"./test/e2e_features/versions/kubelets"}, Needs: []string{"all", "upstream-kubelets"},
 	},
 	{
 		Name: "gates", Covers: "every open gate: on, used, off, pristine",
