@@ -25,8 +25,9 @@ import v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 func (q Input) Value() v1alpha1.FeatureConfiguration {
 	byDefault := v1alpha1.FeatureConfiguration{Value: q.Target.Default, Source: v1alpha1.SourceDefault}
 	if !q.Target.Known {
-		// A GA gate is removed when its feature can no longer be turned off.
-		byDefault.Value = !q.Down && q.Current.Stage == v1alpha1.StageGA && q.Current.Default
+		// A gate that is generally available, or locked on, is removed when its feature can no
+		// longer be turned off.
+		byDefault.Value = !q.Down && q.Current.Default && (q.Current.Stage == v1alpha1.StageGA || q.Current.Locked)
 	}
 	if !q.Target.Known || q.Target.Locked {
 		return byDefault
