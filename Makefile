@@ -372,6 +372,10 @@ findings: ## Show what is surprising in public libraries, on pinned packages; ne
 update-upstream: ## Move to the release KUBE_VERSION of Kubernetes, of this minor version or of the next one.
 	KUBE_VERSION='$(KUBE_VERSION)' hack/update-upstream.sh
 
+.PHONY: update-ahead
+update-ahead: ## Write and list the gates of the next minor version, as its version KUBE_VERSION has them; needs the network.
+	KUBE_VERSION='$(KUBE_VERSION)' hack/update-ahead.sh
+
 # A checkout of kubernetes/kubernetes, a new directory for a series, and 1 to land
 # although files of upstream differ that landing does not write.
 KUBE_ROOT ?=

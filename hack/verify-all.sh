@@ -31,6 +31,7 @@ check modules hack/verify-modules.sh
 check tree go run ./hack/verify
 check apidiff hack/verify-apidiff.sh
 check gates hack/verify-gates.sh
+check ahead hack/verify-ahead.sh
 check toc hack/verify-toc.sh
 check benchmarks hack/verify-benchmarks.sh
 check gofmt hack/verify-gofmt.sh
