@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes docs/gates.md from the catalog.
+# Writes docs/gates.md from the catalog and the gates of the next minor version.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

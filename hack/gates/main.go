@@ -15,7 +15,8 @@ limitations under the License.
 */
 
 // Package main writes what pkg/featurelifecycle/catalog says about every gate as a document for
-// people: "make update" stores it as docs/gates.md, "make verify" compares.
+// people, and what is known to change in the next minor version: "make update" stores it as
+// docs/gates.md, "make verify" compares.
 package main
 
 import (
@@ -28,6 +29,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/ahead"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
@@ -47,7 +49,16 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	_, err = os.Stdout.WriteString(document(catalog.All(), gates.GetAllVersioned(), versions))
+	next, err := ahead.Next()
+	if err != nil {
+		return err
+	}
+	specs := gates.GetAllVersioned()
+	changes, err := nextVersion(next, catalog.All(), specs, versions[0])
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.WriteString(document(catalog.All(), specs, versions) + changes)
 	return err
 }
 
