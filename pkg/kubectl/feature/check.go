@@ -45,6 +45,9 @@ type result struct {
 	Safe metav1.ConditionStatus `json:"safe"`
 	// Message is the answer in one line.
 	Message string `json:"message"`
+	// GatesOf is the version whose list of gates stands for To, for example v1.38.0-beta.0. It
+	// is empty where this build has the gates of To itself.
+	GatesOf string `json:"gatesOf,omitempty"`
 	// Unknown has missing facts about the cluster as a whole.
 	Unknown []string `json:"unknown,omitempty"`
 	// Features has all features, by name.
@@ -59,6 +62,10 @@ type answer struct {
 	Reason string                 `json:"reason"`
 	Why    string                 `json:"why"`
 	Next   string                 `json:"next,omitempty"`
+	// Change is what becomes of the gate in a version that this build knows by a list of gates.
+	Change string `json:"change,omitempty"`
+	// Effect is what the change means for this cluster, if anything.
+	Effect string `json:"effect,omitempty"`
 }
 
 // checker answers for a cluster.
@@ -76,7 +83,7 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.gates.covers(target); err != nil {
+	if err := c.gates.reaches(target); err != nil {
 		return nil, err
 	}
 	cluster, err := c.gather(ctx)
@@ -95,6 +102,10 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 		r.Unknown = cluster.missing()
 	}
 	r.Unknown = append(r.Unknown, cluster.missingServers()...)
+	next := c.gates.ahead(target)
+	if next != nil {
+		r.GatesOf = next.release.Version()
+	}
 	given := cluster.commandLines(m)
 	settings, controlled := maps.Clone(given.settings), maps.Clone(given.controlled)
 	for i := range cluster.features {
@@ -122,6 +133,9 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 			r.Features = append(r.Features, *a)
 		}
 	}
+	if next != nil {
+		r.Unknown = append(r.Unknown, next.unknown(r.Features)...)
+	}
 	r.conclude()
 	return r, nil
 }
@@ -144,7 +158,7 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 	entry := c.gates.catalog[featuregate.Feature(feature.Name)]
 	q := versionskew.Input{
 		Feature: settledButForReports(feature), To: m.to.String(), Down: m.down,
-		Current: versionskew.SpecAt(specs, m.from), Target: versionskew.SpecAt(specs, m.to),
+		Current: versionskew.SpecAt(specs, m.from), Target: c.gates.specAt(feature.Name, m.to),
 		Explicit: explicit, Controlled: controlled,
 		Dependences: c.dependences(m, feature.Name, lines), Stages: lines.stages,
 		Clears: len(entry.OnDisable) > 0, Harmless: harmless(entry),
@@ -178,15 +192,19 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 			return nil, err
 		}
 	}
-	return &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}, nil
+	a := &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}
+	if next := c.gates.ahead(m.to); next != nil {
+		next.limit(a, &q)
+	}
+	return a, nil
 }
 
 // dependences are the gates that have to do with one, and what processes set for them.
 func (c *checker) dependences(m move, name string, lines *commandLines) []versionskew.Dependence {
-	dependences := slices.Clone(c.gates.dependences[name])
+	dependences := slices.Clone(c.gates.dependencesAt(name, m.to))
 	for i := range dependences {
 		d := &dependences[i]
-		d.Target, d.Explicit = versionskew.SpecAt(c.gates.specs[featuregate.Feature(d.Name)], m.to), lines.settings[d.Name]
+		d.Target, d.Explicit = c.gates.specAt(d.Name, m.to), lines.settings[d.Name]
 	}
 	return dependences
 }
@@ -343,6 +361,9 @@ func (r *result) conclude() {
 		counts[a.Safe]++
 	}
 	how := fmt.Sprintf("%d of %d features are not safe, %d unknown", counts[metav1.ConditionFalse], len(r.Features), counts[metav1.ConditionUnknown])
+	if r.GatesOf != "" {
+		how += ", by the gates of " + r.GatesOf
+	}
 	if len(r.Features) == 0 {
 		r.Unknown = append(r.Unknown, "there is no Feature of a gate that this build knows; kube-apiservers create them when they start")
 	}

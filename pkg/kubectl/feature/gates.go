@@ -23,6 +23,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/version"
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/ahead"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	_ "k8s.io/kubernetes-features/pkg/features" // the gates
 )
@@ -36,6 +37,16 @@ type gates struct {
 	// catalog has the declarations by gate.
 	catalog map[featuregate.Feature]catalog.Entry
 	// dependences are the gates that have to do with each gate.
+	dependences map[string][]versionskew.Dependence
+	// next is the version after highest, nil when nothing is known of it.
+	next *nextGates
+}
+
+// nextGates has the gates of the version after this build's, as a published version of it
+// lists them. Tasks and the form of what is stored are not known.
+type nextGates struct {
+	release     *ahead.Release
+	specs       map[featuregate.Feature]featuregate.VersionedSpecs
 	dependences map[string][]versionskew.Dependence
 }
 
@@ -56,7 +67,58 @@ func buildGates() (gates, error) {
 	for _, e := range catalog.All() {
 		known.catalog[e.Name] = e
 	}
+	release, err := ahead.Next()
+	if err != nil {
+		return gates{}, err
+	}
+	if !release.Minor().EqualTo(highest.AddMinor(1)) {
+		return known, nil
+	}
+	specs, err := release.Specs(known.specs)
+	if err != nil {
+		return gates{}, fmt.Errorf("gates of %s: %w", release.Version(), err)
+	}
+	known.next = &nextGates{release: release, specs: specs, dependences: release.Dependencies().Dependences()}
 	return known, nil
+}
+
+// ahead returns what is known of a version after this build's, nil for versions that the
+// build has itself.
+func (g gates) ahead(v *utilversion.Version) *nextGates {
+	if g.next == nil || !v.GreaterThan(g.highest) || !v.EqualTo(g.next.release.Minor()) {
+		return nil
+	}
+	return g.next
+}
+
+// specAt returns the spec of a gate at a version.
+func (g gates) specAt(name string, v *utilversion.Version) versionskew.Spec {
+	specs := g.specs
+	if next := g.ahead(v); next != nil {
+		specs = next.specs
+	}
+	return versionskew.SpecAt(specs[featuregate.Feature(name)], v)
+}
+
+// dependencesAt returns the gates that have to do with a gate at a version.
+func (g gates) dependencesAt(name string, v *utilversion.Version) []versionskew.Dependence {
+	if next := g.ahead(v); next != nil {
+		return next.dependences[name]
+	}
+	return g.dependences[name]
+}
+
+// reaches fails for a version to move to that neither this build nor what it knows of the
+// next version has.
+func (g gates) reaches(v *utilversion.Version) error {
+	switch {
+	case g.ahead(v) != nil:
+		return nil
+	case g.next != nil && v.GreaterThan(g.next.release.Minor()):
+		return fmt.Errorf("this plugin knows versions up to %s, and the gates of %s; use kubectl-feature of %s", g.highest, g.next.release.Version(), v)
+	default:
+		return g.covers(v)
+	}
 }
 
 // minorVersion reads a value of --to. Servers take nothing else, and a patch version

@@ -46,13 +46,20 @@ func printText(w io.Writer, r *result) error {
 	// The writers in use fail at the end, if at all.
 	for _, safe := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, a := range r.Features {
-			if a.Safe != safe {
+			// Features of that reason are listed in one line of r.Unknown.
+			if a.Safe != safe || a.Reason == reasonOnlyGatesKnown {
 				continue
 			}
 			fmt.Fprintf(w, "%s: %s (%s)\n  Why:  %s\n", a.Name, words[a.Safe], a.Reason, a.Why)
 			if a.Next != "" {
 				fmt.Fprintf(w, "  Next: %s\n", a.Next)
 			}
+		}
+	}
+	for _, a := range r.Features {
+		// Why has the change of what is not safe.
+		if a.Effect != "" && a.Safe != metav1.ConditionFalse {
+			fmt.Fprintf(w, "%s: changes\n  Gate: %s\n  Here: %s\n", a.Name, a.Change, a.Effect)
 		}
 	}
 	for _, text := range r.Unknown {
@@ -103,7 +110,7 @@ func printableResult(r *result) *result {
 	shown.Message, shown.Unknown, shown.Features = printable(r.Message), printableAll(r.Unknown), nil
 	for _, a := range r.Features {
 		a.Name, a.State, a.Reason = printable(a.Name), v1alpha1.FeatureState(printable(string(a.State))), printable(a.Reason)
-		a.Why, a.Next = printable(a.Why), printable(a.Next)
+		a.Why, a.Next, a.Change, a.Effect = printable(a.Why), printable(a.Next), printable(a.Change), printable(a.Effect)
 		shown.Features = append(shown.Features, a)
 	}
 	return &shown

@@ -32,7 +32,10 @@ const (
 	upgradeCheckLong = `Show whether the cluster may move to an adjacent minor version.
 
 The answer is computed from the gates' specifications in this build of the plugin, so use the plugin of the newer of the two
-versions. It lists every feature that is not safe, why, and what makes it safe:
+versions. For the version after its own the plugin has a list of gates only, most often that of a pre-release. With this it
+shows what would refuse to start and which values change; it never answers that the move is safe.
+
+It lists every feature that is not safe, why, and what makes it safe:
 
   RefusesToStart   the target version does not have the gate or has it locked, and a process sets it to another value, or a
                    kube-apiserver names it in --central-features or --dynamic-features; or with what a process sets, a gate
@@ -88,7 +91,7 @@ func newUpgradeCheck(b *base) *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&o.to, "to", "", "The minor version to move to, for example 1.37. It may be one above or below the cluster's, and is known to this build of the plugin.")
+	cmd.Flags().StringVar(&o.to, "to", "", "The minor version to move to, for example 1.37. It may be one above or below the cluster's.")
 	complete(cmd, "to", b.adjacentVersions)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
 	complete(cmd, "output", always(upgradeCheckFormats...))
