@@ -166,6 +166,9 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 	if !known {
 		// The servers have it and this build does not: it is removed.
 		q.Current = statusSpec(&feature.Status)
+		if !m.down {
+			q.Harmless = removed[feature.Name]
+		}
 	}
 	if feature.Status.Version != "" {
 		d := declared(entry)
