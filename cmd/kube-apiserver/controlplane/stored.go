@@ -142,7 +142,8 @@ func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) 
 	for _, version := range scheme.PrioritizedVersionsAllGroups() {
 		for kind := range scheme.KnownTypes(version) {
 			plural, _ := meta.UnsafeGuessKindToResource(version.WithKind(kind))
-			if plural.Resource != resource.Resource {
+			// What is stored can be listed; policy's Eviction, say, is a parameter.
+			if plural.Resource != resource.Resource || !scheme.Recognizes(version.WithKind(kind+"List")) {
 				continue
 			}
 			if version.Group == resource.Group && example == nil {

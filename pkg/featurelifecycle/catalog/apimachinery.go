@@ -108,7 +108,7 @@ var apiMachinery = []Entry{
 		},
 	}, OtherCopies: "policies are not copied", OnReapply: "while the API is served, a policy that is applied again is stored and without effect; condition Clean names it", APIs: []API{{
 		GroupVersion: admissionregistrationv1.SchemeGroupVersion, Resources: []string{mutatingPolicies.Resource, mutatingPolicyBindings.Resource},
-		Without: "kube-apiserver applies no policies",
+		Without: neverReady + "admission waits for policies",
 	}}},
 	{Feature: lifecycle.Feature{Name: genericfeatures.RemoteRequestHeaderUID}, Retained: []Remainder{{
 		Field: task.Field{Resource: configMaps, Path: "data{requestheader-uid-headers}"},

@@ -261,6 +261,8 @@ func afterBindingConditions(fields ...task.Field) []Remainder {
 func clearNodeAllocatable() lifecycle.Tasks {
 	return lifecycle.Tasks{
 		lifecycle.ClearField(resourceSlices, "spec.devices[*].nodeAllocatableResources"),
-		lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses"),
+		// The server takes a list that is missing for one that an old client does not
+		// know, and keeps it; an empty one clears it (registry/core/pod).
+		lifecycle.ClearField(pods, "status.nodeAllocatableResourceClaimStatuses[*]"),
 	}
 }

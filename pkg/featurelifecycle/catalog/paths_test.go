@@ -78,6 +78,7 @@ func TestCovers(t *testing.T) {
 		"":                             true, // the whole collection
 		"metadata.name":                true,
 		"spec.containers":              true, // all that is in it
+		"spec.containers[*]":           true, // all that it has
 		"spec.containers[*].lifecycle": true,
 		"spec.containers[*].lifecycle.stopSignal":      true,
 		"spec.containers[*].lifecycle.stopSignal.x":    false, // less than the field
@@ -114,7 +115,8 @@ func covers(stored task.Field, resource schema.GroupResource, path string) bool 
 		return false
 	}
 	for i, s := range outer {
-		whole := i == len(outer)-1 && s.selector == ""
+		// All elements of a list are the list.
+		whole := i == len(outer)-1 && (s.selector == "" || s.selector == "[*]" && inner[i].selector == "")
 		if s.key != inner[i].key || s.selector != inner[i].selector && !whole {
 			return false
 		}

@@ -18,6 +18,7 @@ package catalog
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
@@ -133,7 +134,8 @@ var podsOfNodes = []Entry{
 		OnDisable: lifecycle.WaitForNoneInPods("HTTP/2 in probes and hooks", valuesOf("="+string(corev1.HTTPProtocolHTTP2), append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...))...),
 		Control:   lifecycle.Central,
 	}, Retained: defaulted(append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...),
-		"defaulting writes HTTP1 into every Pod while the gate is on; it is what kubelet does without the field, and goes with the Pod"),
+		"defaulting writes HTTP1 into every Pod while the gate is on; it is what kubelet does without the field, and goes with the Pod",
+		"validation refuses probes and hooks of ephemeral containers: it is never stored"),
 		OtherCopies: templateCopies},
 	{Feature: lifecycle.Feature{
 		Name:      features.HostnameOverride,
@@ -207,14 +209,9 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: templateCopies,
 		Node: "The cgroups of Pods have the limits of the whole Pod and go with the Pods."},
-	{Feature: lifecycle.Feature{
-		// kubelet and the scheduler write the number again only while the
-		// gate is on or the status has one (pkg/api/v1/pod/util.go).
-		Name: features.PodObservedGenerationTracking,
-		OnDisable: lifecycle.Tasks{
-			lifecycle.ClearField(pods, "status.observedGeneration"),
-			lifecycle.ClearField(pods, "status.conditions[*].observedGeneration"),
-		},
+	{Feature: named(features.PodObservedGenerationTracking), Retained: []Remainder{
+		{Field: task.Field{Resource: pods.GroupResource(), Path: "status.observedGeneration"}, Why: observedGenerations},
+		{Field: task.Field{Resource: pods.GroupResource(), Path: "status.conditions[*].observedGeneration"}, Why: observedGenerations},
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
 		Name:      features.PodReadyToStartContainersCondition,
@@ -328,11 +325,16 @@ func valuesOf(value string, paths []string) []string {
 	return valued
 }
 
-// defaulted returns remainders for paths of Pods that defaulting fills.
-func defaulted(paths []string, why string) []Remainder {
+// defaulted returns remainders for paths of containers in Pods that defaulting fills, but
+// for those of ephemeral containers, which are never stored.
+func defaulted(paths []string, why, notStored string) []Remainder {
 	var remainders []Remainder
 	for _, path := range paths {
-		remainders = append(remainders, Remainder{Field: task.Field{Resource: pods.GroupResource(), Path: path}, Why: why})
+		r := Remainder{Field: task.Field{Resource: pods.GroupResource(), Path: path}, Why: why}
+		if strings.HasPrefix(path, "spec.ephemeralContainers") {
+			r.Why, r.Unstored = notStored, true
+		}
+		remainders = append(remainders, r)
 	}
 	return remainders
 }
@@ -358,5 +360,6 @@ func declaredByNodes() []Remainder {
 
 const (
 	podTopologyLabels    = "it is the Pod's location, which stays true, and goes with the Pod; people may have set it themselves, and Services, policies and the downward API may select by it, so removing it could change what a running Pod does"
+	observedGenerations  = "the server keeps the number when a client clears it (registry/core/pod, preserveOldObservedGeneration), and kubelet counts on where there is one; it says which spec was observed, which stays true, and goes with the Pod"
 	noEphemeralResources = "validation refuses it, since ephemeral containers have no resources of their own: it is never stored"
 )

@@ -275,7 +275,8 @@ func (w *world) release(ctx context.Context, object lifecycletest.Object) (relea
 	if err != nil {
 		return false, err
 	}
-	plain := `[{"op": "replace", "path": "/spec/template/spec", "value": {"nodeSelector": {"example.invalid/none": "true"}, "containers": [{"name": "c", "image": "example.invalid/c"}]}}]`
+	plain := `[{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}},
+		{"op": "replace", "path": "/spec/template/spec", "value": {"nodeSelector": {"example.invalid/none": "true"}, "containers": [{"name": "c", "image": "example.invalid/c"}]}}]`
 	_, err = client.Patch(ctx, object.GetName(), types.JSONPatchType, []byte(plain), metav1.PatchOptions{})
 	if err == nil {
 		w.edited[object.ID()] = true

@@ -47,6 +47,10 @@ const (
 // may be removed from live objects; the author has to know how controllers react to the
 // removal. A field of status is removed through the subresource status, since the
 // resource itself keeps it.
+//
+// A field that ends in [*] stands for all elements of a list, and leaves an empty list. Use
+// it where the server takes a list that is missing for one that an old client does not know
+// and keeps it, but lets an empty one through (status.resourceClaimStatuses of Pods, say).
 func ClearField(resource schema.GroupVersionResource, field string) Task {
 	return newClearField(clearField{resource: resource}, field)
 }

@@ -52,7 +52,7 @@ func FuzzClearField(f *testing.F) {
 		{"metadata.annotations{a}", `{"metadata":[]}`},
 		{"a[b=<nil>]", `{"a":{"b":null}}`},
 		{"a[b==]", `{"a":[{"b":"="}]}`},
-		{"a[", "{}"}, {"", "{}"}, {"a..b", "{}"}, {"a[*]", "{}"},
+		{"a[", "{}"}, {"", "{}"}, {"a..b", "{}"}, {"a[*]", `{"a":[1,{"b":2}],"c":[3]}`}, {"a{*}", "{}"},
 	} {
 		f.Add(seed[0], []byte(seed[1]))
 	}
@@ -179,7 +179,7 @@ func naiveParts(text string) [][3]string {
 		parts = append(parts, [3]string{m[1], m[2] + m[4], m[3] + m[5]})
 		text, dot = text[len(m[0]):], m[6]
 	}
-	if parts[len(parts)-1][2] == "*" {
+	if last := parts[len(parts)-1]; last[1] == "{" && last[2] == "*" {
 		return nil
 	}
 	return parts

@@ -69,7 +69,7 @@ func ParsePath(text string) (Path, error) {
 		}
 		path.segments = append(path.segments, s)
 	}
-	if last := path.segments[len(path.segments)-1]; last.which == eachElement || last.which == eachEntry {
+	if last := path.segments[len(path.segments)-1]; last.which == eachEntry {
 		return Path{}, fmt.Errorf("field path %q: the last part must name a field, not all that is in it", text)
 	}
 	return path, nil

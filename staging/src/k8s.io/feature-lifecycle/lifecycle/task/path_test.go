@@ -34,7 +34,7 @@ func TestParsePath(t *testing.T) {
 		"spec.":                                  false,
 		".spec":                                  false,
 		"spec..a":                                false,
-		"spec.containers[*]":                     false,
+		"spec.containers[*]":                     true,
 		"spec.containers[0].x":                   false,
 		"spec.[*].x":                             false,
 		"metadata.labels.a/b":                    false,

@@ -69,6 +69,8 @@ func (f RemovedField) validate() error {
 		return err
 	case slices.ContainsFunc(path.segments, func(s segment) bool { return s.which == someElements || s.which == oneEntry }):
 		return fmt.Errorf("removed field %q: it may select all elements or entries, [*] or {*}, and nothing else", f.Path)
+	case path.segments[len(path.segments)-1].which == eachElement:
+		return fmt.Errorf("removed field %q: the last part must name a field, not all that is in it", f.Path)
 	case f.Number <= 0:
 		return fmt.Errorf("removed field %q: its protobuf number is %d, and numbers begin with 1", f.Path, f.Number)
 	case f.At == "":
