@@ -29,11 +29,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
 // base has the shared parts of all commands: the connection's flags and the
@@ -94,6 +96,23 @@ func (b *base) clients() (client versioned.Interface, core kubernetes.Interface,
 	}
 	core, err = b.connectCore(config)
 	return client, core, err
+}
+
+// bare makes clients for what a cluster shows without this system.
+func (b *base) bare() (*bare, error) {
+	config, err := b.config(b.flags)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := task.NewDynamicClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return &bare{discovery: versions, visible: &visible{task.Clients{Dynamic: objects, Mapper: task.NewMapper(versions)}}}, nil
 }
 
 // config makes a configuration from flags.

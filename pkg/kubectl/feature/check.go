@@ -18,6 +18,7 @@ package feature
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,6 +55,11 @@ type result struct {
 	Features []answer `json:"features"`
 }
 
+// newResult returns an empty result for a move.
+func newResult(m move) *result {
+	return &result{TypeMeta: metav1.TypeMeta{APIVersion: "upgradecheck.features.k8s.io/v1alpha1", Kind: "UpgradeCheck"}, From: m.from.String(), To: m.to.String()}
+}
+
 // answer is the result for a feature.
 type answer struct {
 	Name   string                 `json:"name"`
@@ -74,6 +80,8 @@ type checker struct {
 	gates        gates
 	namespace    string
 	allowMissing bool
+	// bare and its visible look at what the API shows; nil if that is not possible.
+	bare *bare
 }
 
 // check answers whether the cluster may move to a minor version. It fails when
@@ -87,6 +95,9 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 		return nil, err
 	}
 	cluster, err := c.gather(ctx)
+	if errors.Is(err, errNoAPI) && c.bare != nil {
+		return c.bare.check(ctx, c.gates, target)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +108,7 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	if err := c.gates.covers(m.from); err != nil {
 		return nil, fmt.Errorf("the cluster has %s: %w", m.from, err)
 	}
-	r := &result{TypeMeta: metav1.TypeMeta{APIVersion: "upgradecheck.features.k8s.io/v1alpha1", Kind: "UpgradeCheck"}, From: m.from.String(), To: target.String()}
+	r := newResult(m)
 	if !c.allowMissing {
 		r.Unknown = cluster.missing()
 	}
@@ -175,14 +186,16 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 		q.Tasks = transition.PathTo(&feature.Status, d, q.To)
 		q.StartupBlocking = d.StartupBlockingOf(q.Tasks)
 	}
-	clean := meta.FindStatusCondition(feature.Status.Conditions, v1alpha1.ConditionClean)
-	if clean != nil && clean.Reason == v1alpha1.ReasonLeftovers {
-		q.Leftovers = clean.Message
-	}
+	q.Leftovers, q.Unread = versionskew.Found(feature)
 	v := versionskew.Evaluate(q)
 	var err error
 	if moves := v.Reason == v1alpha1.ReasonNeedsTasks && m.down && len(q.Tasks) > 0; moves || v.Status == metav1.ConditionUnknown && q.StartupBlocked() {
-		if v, err = c.examineMove(ctx, &q, v); err != nil {
+		if v, err = c.examineMove(ctx, m, &q, v, entry); err != nil {
+			return nil, err
+		}
+	}
+	if fields := m.removedFields(entry); v.Status == metav1.ConditionTrue && feature.Status.State == v1alpha1.StateOn && len(fields) > 0 {
+		if v, err = c.examineFields(ctx, &q, v, fields); err != nil {
 			return nil, err
 		}
 	}
@@ -216,17 +229,31 @@ func (c *checker) dependences(m move, name string, lines *commandLines) []versio
 // would find, and evaluates the completed input again. Tasks that would find
 // nothing need not run, and objects that block startup have to be known. Without a
 // response the result stays.
-func (c *checker) examineMove(ctx context.Context, q *versionskew.Input, v versionskew.Result) (versionskew.Result, error) {
+func (c *checker) examineMove(ctx context.Context, m move, q *versionskew.Input, v versionskew.Result, entry catalog.Entry) (versionskew.Result, error) {
 	plan, err := c.plan(ctx, q.Feature.Name, v1alpha1.FeaturePlanSpec{TargetVersion: q.To})
-	if err != nil {
-		if ctx.Err() != nil {
-			return versionskew.Result{}, errInterrupted
-		}
+	if ctx.Err() != nil {
+		return versionskew.Result{}, errInterrupted
+	}
+	failed := func(err error) (versionskew.Result, error) {
 		v.Why += fmt.Sprintf(" (asking the servers for what is stored failed: %v)", err)
 		return v, nil
 	}
+	if q.Down && err != nil {
+		return failed(err)
+	}
 	if !q.Down {
-		q.Obstacles, q.Looked = obstacles(plan.Status.Tasks, q.StartupBlocking)
+		if err == nil {
+			q.Obstacles, q.Looked = obstacles(plan.Status.Tasks, q.StartupBlocking)
+		}
+		if !q.Looked && c.bare != nil {
+			// The servers do not know the tasks of the other version. All that they store is in
+			// the form that goes.
+			q.Obstacles, err = c.bare.visible.collections(ctx, unreadable(m.passed(entry)))
+			q.Looked = err == nil
+		}
+		if err != nil {
+			return failed(err)
+		}
 		return versionskew.Evaluate(*q), nil
 	}
 	if !slices.ContainsFunc(plan.Status.Tasks, func(t v1alpha1.PlannedTask) bool {
@@ -238,6 +265,31 @@ func (c *checker) examineMove(ctx context.Context, q *versionskew.Input, v versi
 		v = versionskew.Evaluate(*q)
 	}
 	return v, nil
+}
+
+// examineFields looks for fields that the other version does not have, although it has the
+// gate, and evaluates the completed input again. The server reads them, and its API shows
+// them.
+func (c *checker) examineFields(ctx context.Context, q *versionskew.Input, v versionskew.Result, fields []task.RemovedField) (versionskew.Result, error) {
+	err := errors.New("this build of the plugin has no client for them")
+	if c.bare != nil {
+		q.Lost, err = c.bare.visible.fields(ctx, fields)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return v, errInterrupted
+	case err == nil:
+		return versionskew.Evaluate(*q), nil
+	}
+	var lost []string
+	for _, f := range fields {
+		lost = append(lost, f.String())
+	}
+	return versionskew.Result{
+		Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion,
+		Why:  fmt.Sprintf("the feature is on, and %s; stored objects were not examined: %v", strings.Join(lost, "; "), err),
+		Next: "permit list on these resources, or look for the fields by other means",
+	}, nil
 }
 
 // obstacles returns the objects that some tasks of a plan would find; all is

@@ -463,28 +463,25 @@ func TestDeclaredTasksComeFirst(t *testing.T) {
 }
 
 // TestWorkloadsOf135KeepServersFromBecomingReady: GenericWorkload is on at 1.35 and
-// Workloads are stored as 1.36 cannot decode them. A server of 1.36 with the gate on
-// never becomes ready, so the task that removes them would not run.
+// Workloads are stored as 1.36 cannot decode them. A server of 1.36 with the gate on may
+// never become ready, so the task that removes them would not run.
 func TestWorkloadsOf135KeepServersFromBecomingReady(t *testing.T) {
-	const upgrade = "Upgrade/1.36/ClearUnreadable/workloads.scheduling.k8s.io"
+	const upgrade, upgradeGroups = "Upgrade/1.36/ClearUnreadable/workloads.scheduling.k8s.io", "Upgrade/1.36/ClearUnreadable/podgroups.scheduling.k8s.io"
 	w := newWorld(t, "1.35")
 	w.reports[0].Spec.BinaryVersion = "v1.36.3"
 	w.reports[0].Spec.Features = []v1alpha1.ReportedFeature{{Name: "GenericWorkload", Enabled: true, Explicit: true}}
 	w.feature("GenericWorkload", v1alpha1.StateOn)
 	found := func(count int64, examples ...string) {
-		task := v1alpha1.PlannedTask{Name: upgrade, State: v1alpha1.StateUpgrading}
+		task, groups := v1alpha1.PlannedTask{Name: upgrade, State: v1alpha1.StateUpgrading}, v1alpha1.PlannedTask{Name: upgradeGroups, State: v1alpha1.StateUpgrading}
 		if count > 0 {
 			task.Leftovers = []v1alpha1.ResourceLeftovers{{Group: "scheduling.k8s.io", Resource: "workloads", Count: count, Examples: examples}}
 		}
-		w.plans["GenericWorkload to 1.36"] = []v1alpha1.PlannedTask{
-			{Name: v1alpha1.TaskWaitForUses, State: v1alpha1.StateUpgrading}, task,
-			{Name: "Upgrade/1.36/ClearUnreadable/podgroups.scheduling.k8s.io", State: v1alpha1.StateUpgrading},
-		}
+		w.plans["GenericWorkload to 1.36"] = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, State: v1alpha1.StateUpgrading}, task, groups}
 	}
 	found(3, "shop/a", "shop/b", "shop/c")
 	w.want("1.36", ExitNotSafe, `
 GenericWorkload: not safe (NeedsTasks)
-  Why:  the feature is on in 1.36, and a server of 1.36 that has the feature on never becomes ready while it finds what `+upgrade+`, Upgrade/1.36/ClearUnreadable/podgroups.scheduling.k8s.io removes: 3 workloads.scheduling.k8s.io: shop/a, shop/b, shop/c
+  Why:  the feature is on in 1.36, and a server of 1.36 that has the feature on may never become ready while it finds what `+upgrade+`, `+upgradeGroups+` removes: 3 workloads.scheduling.k8s.io: shop/a, shop/b, shop/c
   Next: set --feature-gates=GenericWorkload=false in all components and wait until the feature is Off; turn it on again once status.version is 1.36
 Not safe to move from 1.35 to 1.36: 1 of 1 features are not safe, 0 unknown.
 `)

@@ -135,10 +135,15 @@ func (f *found) moveTo(to *utilversion.Version) (move, error) {
 		return m, fmt.Errorf("no kube-apiserver reports its version; see kubectl get featurereports -n kube-system")
 	}
 	m.down = m.down && !m.from.LessThan(to) || to.LessThan(m.from)
-	if apart := int(m.from.Minor()) - int(to.Minor()); m.from.Major() != to.Major() || apart > 1 || apart < -1 {
-		return m, fmt.Errorf("the cluster has %s, and kube-apiservers move one minor version at a time; check --to %s first", m.from, m.next())
+	return m, m.adjacent()
+}
+
+// adjacent fails for a move over more than one minor version.
+func (m move) adjacent() error {
+	if apart := int(m.from.Minor()) - int(m.to.Minor()); m.from.Major() != m.to.Major() || apart > 1 || apart < -1 {
+		return fmt.Errorf("the cluster has %s, and kube-apiservers move one minor version at a time; check --to %s first", m.from, m.next())
 	}
-	return m, nil
+	return nil
 }
 
 // next returns the adjacent version on the way.

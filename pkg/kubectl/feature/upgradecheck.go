@@ -46,7 +46,9 @@ It lists every feature that is not safe, why, and what makes it safe:
   InTransition     the feature is being turned on or off, or moved to another version, or is about to be, or is held by a user
   Unsettled        kube-apiservers do not agree on the value, or processes have a feature on that is off: unknown
 
-Nothing is changed. Which objects use a feature is what the servers find at this moment.
+Nothing is changed. Which objects use a feature is what the servers find at this moment. Objects and fields that the target version
+does not read are listed through the API, as you. A cluster without Features, such as one of upstream's binaries, is examined for
+these alone, and the rest is unknown.
 
 Exit codes: 0 all features are safe, 1 some are not, 2 unknown for some, 3 the command failed.`
 
@@ -70,6 +72,7 @@ type upgradeCheckOptions struct {
 
 	client versioned.Interface
 	gates  gates
+	bare   *bare
 	genericiooptions.IOStreams
 }
 
@@ -107,6 +110,9 @@ func (o *upgradeCheckOptions) complete(b *base) (err error) {
 	if o.client, err = b.client(); err != nil {
 		return err
 	}
+	if o.bare, err = b.bare(); err != nil {
+		return err
+	}
 	o.gates, err = buildGates()
 	return err
 }
@@ -117,7 +123,7 @@ func (o *upgradeCheckOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := &checker{client: o.client.FeaturesV1alpha1(), gates: o.gates, namespace: metav1.NamespaceSystem, allowMissing: o.allowMissing}
+	c := &checker{client: o.client.FeaturesV1alpha1(), gates: o.gates, namespace: metav1.NamespaceSystem, allowMissing: o.allowMissing, bare: o.bare}
 	result, err := c.check(ctx, o.to)
 	if err != nil {
 		return fmt.Errorf("checking a move to %s: %w", o.to, err)
