@@ -60,6 +60,7 @@ var questions = []question{
 	{"Verdicts whose fields are gone, or that other gates keep", catalog, []string{"TestPathsExist", "TestFieldsInVersions", "TestRemaindersWithAnotherGate"}},
 	{"Verdicts without fixture", catalog, []string{"TestStoredFieldsHaveFixtures"}},
 	{"Verdicts between versions", catalog, []string{"TestGateChanges*", "TestVersionBoundariesAreWithinReach"}},
+	{"What one of two versions does not read of the other's", "hack/renamed", []string{"TestCatalogKnowsLosses*", "TestStorageVersionsOfBothSides"}},
 	{"APIs that gates need, and rules of bootstrap roles", catalog, []string{"TestAPIsMatchBinary", "TestNeededAPIsNotServedByDefault", "TestBootstrapRBAC"}},
 	{"Fields of published documents", "cmd/kube-apiserver/controlplane/apidocs", []string{"TestMarkers", "TestValuesOfEnums"}},
 	{"Priorities of groups in discovery", "cmd/kube-apiserver/controlplane", []string{"TestPrioritiesMatchUpstream", "TestEveryGroupHasAPriority"}},
