@@ -85,7 +85,7 @@ var podsOfNodes = []Entry{
 		Name: features.ContainerStopSignals,
 		OnDisable: slices.Concat(clearContainerStatuses("stopSignal"), lifecycle.WaitForNoneInPods("stop signals",
 			"spec.containers[*].lifecycle.stopSignal", "spec.initContainers[*].lifecycle.stopSignal", "spec.ephemeralContainers[*].lifecycle.stopSignal")),
-		Control: lifecycle.Central,
+		Control: lifecycle.Dynamic,
 	}, Retained: []Remainder{{
 		Field: task.Field{Resource: pods.GroupResource(), Path: "status.initContainerStatuses[*].stopSignal"},
 		Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it is the stop signal of a container that has ended, and goes with the Pod",
