@@ -102,7 +102,7 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 	if diff := cmp.Diff(wideColumns, got); diff != "" {
 		t.Fatalf("columns of get features --output=wide (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Local", "Off", "1.36", "Unknown"}, rows[name][len(columns):]); diff != "" {
+	if diff := cmp.Diff([]string{"Local", "On", framework.Minor(c.Version()), "Unknown"}, rows[name][len(columns):]); diff != "" {
 		t.Errorf("get features --output=wide (-want +got)\n%s", diff)
 	}
 	t.Run("category", func(t *testing.T) {
@@ -149,7 +149,7 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 		}
 		for report, row := range rows {
 			row[5], row[6] = "", "" // the number of gates, and the age
-			if diff := cmp.Diff([]string{report, "kube-apiserver", c.Version(), "<none>", "Lease", "", "", "1.36", "system:apiserver", metav1.NamespaceSystem + "/" + report}, row); diff != "" {
+			if diff := cmp.Diff([]string{report, "kube-apiserver", c.Version(), "<none>", "Lease", "", "", framework.Minor(c.Version()), "system:apiserver", metav1.NamespaceSystem + "/" + report}, row); diff != "" {
 				t.Errorf("get featurereports (-want +got)\n%s", diff)
 			}
 		}

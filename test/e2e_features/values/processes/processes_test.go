@@ -71,7 +71,7 @@ func checkReports(t *testing.T, c *framework.Cluster, reports []v1alpha1.Feature
 		if got, want := r.Spec.BinaryVersion, c.Version(); got != want {
 			t.Errorf("%s has version %s, want %s", r.Name, got, want)
 		}
-		if r.Spec.EmulationVersion != "1.36" {
+		if r.Spec.EmulationVersion != framework.Minor(c.Version()) {
 			t.Errorf("%s emulates %q", r.Name, r.Spec.EmulationVersion)
 		}
 		owned := len(r.OwnerReferences) == 1 && r.OwnerReferences[0].Kind == "Node" && r.OwnerReferences[0].Name == r.Spec.NodeName
