@@ -66,8 +66,8 @@ func (w *world) at(version string) []string {
 	return slices.Concat([]string{"--emulated-version=" + version}, flags, w.extra)
 }
 
-// newWorld starts servers of a version.
-func newWorld(t *testing.T, version string, count int) *world {
+// thisServer is the test's own executable as a kube-apiserver.
+func thisServer(t *testing.T) string {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -77,6 +77,13 @@ func newWorld(t *testing.T, version string, count int) *world {
 	if err := os.Symlink(executable, server); err != nil {
 		t.Fatal(err)
 	}
+	return server
+}
+
+// newWorld starts servers of a version.
+func newWorld(t *testing.T, version string, count int) *world {
+	t.Helper()
+	server := thisServer(t)
 	w := &world{byID: map[string]string{}}
 	config := localcluster.Config{Servers: count, FeatureGates: workload + "=false", Only: []string{localcluster.Etcd}, ExtraArgs: map[string][]string{}, Binaries: map[string]string{}}
 	for i := range count {

@@ -51,7 +51,7 @@ const (
 
 // finder searches leftovers of features that are off, beside the queue: for all that
 // request it at one time together, so that each collection is read once and not for
-// every feature. Of features that are on, it finds what servers of this version do not
+// every feature. For features that are on, it finds what servers of this version do not
 // read. It also compares the declarations of both with the server. It reads only. It is
 // safe for concurrent use.
 type finder struct {
