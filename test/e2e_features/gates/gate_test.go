@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
@@ -106,10 +107,9 @@ func (w *world) restart(t *testing.T, arguments map[string][]string) moment {
 func TestEveryGate(t *testing.T) {
 	entries, all := cases(t)
 	on, off := together(names(entries)...)
-	first, then := inTurn(entries, all)
 	turned := map[gate]bool{}
 	passage{
-		entries: entries, all: all, nodes: hollowNodes(), turns: [][]*lifecycletest.Case{first, then}, begin: off.arguments(), on: on.arguments(),
+		entries: entries, all: all, nodes: hollowNodes(), turns: inTurn(entries, all), begin: off.arguments(), on: on.arguments(),
 		off: func(w *world, turn []*lifecycletest.Case) map[string][]string {
 			return w.turnOff(turned, on, turn).arguments()
 		},
@@ -205,28 +205,42 @@ func (p passage) run(t *testing.T) {
 	results.complain(t, pristine(never, w.moment(t), p.gone, all)...)
 }
 
-// inTurn separates features that take a collection away in which others have
-// fields: those have to be off before, or their fields cannot be examined.
-func inTurn(entries []catalog.Entry, all []*lifecycletest.Case) (first, then []*lifecycletest.Case) {
-	fields := map[string]gate{}
-	for _, entry := range entries {
-		for _, field := range entry.Stores() {
-			if field.Path != "" {
-				fields[field.Resource.String()] = entry.Name
+// inTurn puts features into turns. A feature that takes a collection away comes after those
+// that have fields in it: they have to be off before, or their fields cannot be examined.
+// A gate goes off no sooner than those that depend on it, which go off with it.
+func inTurn(entries []catalog.Entry, all []*lifecycletest.Case) [][]*lifecycletest.Case {
+	turn := map[gate]int{}
+	dependencies := utilfeature.DefaultFeatureGate.Dependencies()
+	for range entries { // each pass settles one feature at least
+		for _, entry := range entries {
+			for _, other := range entries {
+				if entry.Name != other.Name && takesFieldsOf(entry, other) {
+					turn[entry.Name] = max(turn[entry.Name], turn[other.Name]+1)
+				}
+				if slices.Contains(dependencies[other.Name], entry.Name) {
+					turn[entry.Name] = max(turn[entry.Name], turn[other.Name])
+				}
 			}
 		}
 	}
+	var turns [][]*lifecycletest.Case
 	for i, entry := range entries {
-		later := slices.ContainsFunc(entry.Stores(), func(f task.Field) bool {
-			return f.Path == "" && fields[f.Resource.String()] != "" && fields[f.Resource.String()] != entry.Name
-		})
-		if later {
-			then = append(then, all[i])
-		} else {
-			first = append(first, all[i])
+		for len(turns) <= turn[entry.Name] {
+			turns = append(turns, nil)
 		}
+		turns[turn[entry.Name]] = append(turns[turn[entry.Name]], all[i])
 	}
-	return first, then
+	return turns
+}
+
+// takesFieldsOf returns whether a feature's end deletes a collection in which another has
+// fields.
+func takesFieldsOf(entry, other catalog.Entry) bool {
+	return slices.ContainsFunc(entry.Stores(), func(collection task.Field) bool {
+		return collection.Path == "" && slices.ContainsFunc(other.Stores(), func(f task.Field) bool {
+			return f.Path != "" && f.Resource == collection.Resource
+		})
+	})
 }
 
 // turnOff adds the gates of cases to those that are off, and returns all values.

@@ -125,7 +125,8 @@ func (c *Case) Count(ctx context.Context, view *View) int64 {
 // find something of it, or nothing is proved by its end. What no other case made
 // counts, too: some features have the system itself make objects, or install them
 // when they are turned on (task.Apply), and need no fixture. A task that installs
-// something has to find nothing.
+// something has to find nothing. A field that this version does not have is in no fixture
+// (task.ClearRemovedField).
 func (c *Case) Used(ctx context.Context, view *View, others ...*Case) []string {
 	var problems []string
 	own := c.Own(view).with(view.withoutAll(others))
@@ -134,7 +135,7 @@ func (c *Case) Used(ctx context.Context, view *View, others ...*Case) []string {
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Sprintf("%s: task %s cannot look for what it removes: %v", c.Feature.Name, t.Name, err))
-		case t.Installs || len(found) > 0:
+		case t.Installs || t.Removed != nil || len(found) > 0:
 		case len(c.Objects) == 0:
 			problems = append(problems, fmt.Sprintf("%s: task %s finds nothing, and there is no fixture; write objects that use the feature, and have %s, to %s", c.Feature.Name, t.Name, cmp.Or(fields(t), "what the task is for"), cmp.Or(c.Fixture, "one")))
 		default:
