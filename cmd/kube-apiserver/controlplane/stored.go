@@ -152,7 +152,9 @@ func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) 
 					return nil, err
 				}
 			}
-			if version.Group != resource.Group && s.sameKeys(resource, plural.GroupResource()) {
+			// A kind without lists, such as Eviction of policy, is a body of requests alone.
+			collection := scheme.Recognizes(version.WithKind(kind + "List"))
+			if version.Group != resource.Group && collection && s.sameKeys(resource, plural.GroupResource()) {
 				return nil, fmt.Errorf("%s and %s are stored under the same keys; their objects are reached through the API alone", resource, plural.GroupResource())
 			}
 		}

@@ -50,6 +50,7 @@ func TestAWrongGroupReachesNothing(t *testing.T) {
 	for resource, says := range map[schema.GroupResource]string{
 		{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}: "",
 		{Group: "scheduling.k8s.io", Resource: "podgroups"}:             "",
+		{Group: "lifecycle.k8s.io", Resource: "evictions"}:              "",
 		{Group: "networking.k8s.io", Resource: "leases"}:                "under the same keys",
 		{Group: "", Resource: "minions"}:                                "no kind of group",
 		{Group: "", Resource: "masterleases"}:                           "no kind of group",
