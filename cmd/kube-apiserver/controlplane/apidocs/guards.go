@@ -133,7 +133,9 @@ func (g *Guards) tree(resource schema.GroupVersionResource) *node {
 	root := &node{}
 	for _, field := range fields {
 		n := root
-		for _, key := range strings.Split(pathInVersion(field.Path, resource), ".") {
+		// All elements of a list are the list.
+		path := strings.TrimSuffix(pathInVersion(field.Path, resource), "[*]")
+		for _, key := range strings.Split(path, ".") {
 			if n.children == nil {
 				n.children = map[string]*node{}
 			}

@@ -73,7 +73,7 @@ func inVersion(path string, resource schema.GroupVersionResource) string {
 		}
 		path = strings.Replace(path, "exactly.", "", 1)
 	}
-	return path
+	return strings.TrimSuffix(path, "[*]")
 }
 
 func (n naive) visit(document *spec.Swagger, definition, at string, above []string) {
