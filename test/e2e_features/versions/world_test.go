@@ -55,7 +55,7 @@ type world struct {
 	servers []string
 	// byID are the servers by the ids that the server flow knows them by.
 	byID map[string]string
-	// extra are more flags of every server.
+	// extra are more flags of every server at the upper version.
 	extra []string
 	// kills is how often a server was killed.
 	kills int
@@ -63,7 +63,12 @@ type world struct {
 
 // at are the flags of a server of a version.
 func (w *world) at(version string) []string {
-	return slices.Concat([]string{"--emulated-version=" + version}, flags, w.extra)
+	extra := w.extra
+	if version == lower {
+		// It refuses an API of the upper version.
+		extra = nil
+	}
+	return slices.Concat([]string{"--emulated-version=" + version}, flags, extra)
 }
 
 // thisServer is the test's own executable as a kube-apiserver.
