@@ -94,6 +94,21 @@ func specAt(name featuregate.Feature) versionskew.Spec {
 	return versionskew.SpecAt(utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[name], version)
 }
 
+// lacks returns a gate that another depends on, and that is off at the version of this run
+// and cannot be turned on; "" if there is none.
+func lacks(name featuregate.Feature) featuregate.Feature {
+	for _, needed := range utilfeature.DefaultFeatureGate.Dependencies()[name] {
+		spec := specAt(needed)
+		if !spec.Known || spec.Locked && !spec.Default {
+			return needed
+		}
+		if further := lacks(needed); further != "" {
+			return further
+		}
+	}
+	return ""
+}
+
 // gates are values for gates.
 type gates map[featuregate.Feature]bool
 
@@ -157,7 +172,7 @@ func together(names ...featuregate.Feature) (on, off gates) {
 	settable := func(name featuregate.Feature) bool { spec := specAt(name); return spec.Known && !spec.Locked }
 	var turnOn, turnOff func(featuregate.Feature)
 	turnOn = func(name featuregate.Feature) {
-		if on[name] || !settable(name) {
+		if on[name] || !settable(name) || lacks(name) != "" {
 			return
 		}
 		on[name] = true
@@ -209,6 +224,10 @@ func cases(t *testing.T) ([]catalog.Entry, []*lifecycletest.Case) {
 		}
 		if missing := entry.NotServed(everything); len(missing) > 0 {
 			t.Logf("%s cannot be on at %s: %s", entry.Name, version, strings.Join(missing, "; "))
+			continue
+		}
+		if needed := lacks(entry.Name); needed != "" {
+			t.Logf("%s cannot be on at %s: it depends on %s, which is off there and cannot be turned on", entry.Name, version, needed)
 			continue
 		}
 		entries = append(entries, entry)
