@@ -24,11 +24,13 @@ import (
 // selinux are the features of SIG Storage about the SELinux labels of volumes.
 var selinux = []Entry{
 	{Feature: lifecycle.Feature{
+		// kube-controller-manager runs selinux-warning-controller only if it is
+		// told to, whatever the gate.
 		// Without the gate kubelet mounts volumes with a label, or relabels
 		// their files, whatever the Pod says.
 		Name:      features.SELinuxChangePolicy,
 		OnDisable: lifecycle.WaitForNoneInPods("seLinuxChangePolicy", "spec.securityContext.seLinuxChangePolicy"),
-	}, OtherCopies: templateCopies, BootstrapRBAC: true, Controller: "selinux-warning-controller"},
+	}, OtherCopies: templateCopies, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// The field is older, and so is its other value, Recursive. Without
 		// the gate MountOption is honored for ReadWriteOncePod volumes only;
