@@ -21,6 +21,7 @@ package gates
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -147,7 +148,8 @@ func (p passage) run(t *testing.T) {
 	begun := time.Now()
 	step := func(what string) { t.Logf("%6.1f s %s", time.Since(begun).Seconds(), what) }
 
-	w := start(t, localcluster.Config{Nodes: p.nodes, ExtraArgs: p.begin})
+	// The cluster changes its map.
+	w := start(t, localcluster.Config{Nodes: p.nodes, ExtraArgs: maps.Clone(p.begin)})
 	control := w.begin(t)
 	never := w.restart(t, p.on)
 	step("begun, with all of them off")
