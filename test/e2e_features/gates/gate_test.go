@@ -383,6 +383,12 @@ func steady(object lifecycletest.Object) *unstructured.Unstructured {
 	if slices.Contains(restless, object.Resource.Resource) {
 		delete(copied.Object, "status")
 	}
+	if object.Resource.Resource == "apiservices" {
+		// kube-apiserver makes them again for versions that it did not serve meanwhile.
+		delete(copied.Object, "status")
+		unstructured.RemoveNestedField(copied.Object, "metadata", "uid")
+		unstructured.RemoveNestedField(copied.Object, "metadata", "creationTimestamp")
+	}
 	if object.Resource.Resource == "nodes" {
 		// No kubelet is behind the Nodes of fixtures, so they are tainted.
 		unstructured.RemoveNestedField(copied.Object, "spec", "taints")

@@ -144,6 +144,8 @@ type expected struct {
 	made map[types.UID]bool
 	// services begin the keys of APIServices of definitions that fixtures made.
 	services []string
+	// namespaces are those that fixtures made; controllers fill each.
+	namespaces []string
 	// accounts are the keys of ServiceAccounts of controllers.
 	accounts      map[string]bool
 	bootstrapRBAC bool
@@ -154,6 +156,9 @@ func expectedOf(after moment, entries []catalog.Entry, all []*lifecycletest.Case
 	for _, c := range all {
 		for _, object := range c.Own(after.View).Objects {
 			e.made[object.GetUID()] = true
+			if object.GetKind() == "Namespace" {
+				e.namespaces = append(e.namespaces, object.GetName())
+			}
 			if group, _, _ := unstructured.NestedString(object.Object, "spec", "group"); object.Resource.Resource == "customresourcedefinitions" {
 				e.services = append(e.services, "."+group)
 			}
@@ -177,7 +182,7 @@ func (e expected) left(key string, object lifecycletest.Object) bool {
 	case object.Unstructured == nil:
 		return false
 	default:
-		return e.made[object.GetUID()] || e.bootstrapRBAC && isBootstrapRBAC(object)
+		return e.made[object.GetUID()] || slices.Contains(e.namespaces, object.GetNamespace()) || e.bootstrapRBAC && isBootstrapRBAC(object)
 	}
 }
 
