@@ -47,7 +47,7 @@ var apps = []Entry{
 			lifecycle.WaitForNone(cronJobs, "another controller for their Jobs", "spec.jobTemplate.spec.managedBy"),
 			lifecycle.WaitForNone(jobs, "another controller", "spec.managedBy"),
 		},
-	}, OtherCopies: appliedCopies},
+	}, OtherCopies: appliedCopies, OnReapply: "a CronJob that is applied again keeps the field, and the server drops it from the Jobs that are made of it; condition Clean names the CronJob"},
 	{Feature: lifecycle.Feature{
 		// While it is on, defaulting writes 1 into every StatefulSet with the
 		// strategy RollingUpdate, on every write.
