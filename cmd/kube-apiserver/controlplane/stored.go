@@ -142,7 +142,8 @@ func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) 
 	for _, version := range scheme.PrioritizedVersionsAllGroups() {
 		for kind := range scheme.KnownTypes(version) {
 			plural, _ := meta.UnsafeGuessKindToResource(version.WithKind(kind))
-			// What is stored can be listed; policy's Eviction, say, is a parameter.
+			// What is stored can be listed. A kind without lists, such as Eviction of policy, is a
+			// body of requests alone.
 			if plural.Resource != resource.Resource || !scheme.Recognizes(version.WithKind(kind+"List")) {
 				continue
 			}
@@ -152,9 +153,7 @@ func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) 
 					return nil, err
 				}
 			}
-			// A kind without lists, such as Eviction of policy, is a body of requests alone.
-			collection := scheme.Recognizes(version.WithKind(kind + "List"))
-			if version.Group != resource.Group && collection && s.sameKeys(resource, plural.GroupResource()) {
+			if version.Group != resource.Group && s.sameKeys(resource, plural.GroupResource()) {
 				return nil, fmt.Errorf("%s and %s are stored under the same keys; their objects are reached through the API alone", resource, plural.GroupResource())
 			}
 		}
@@ -174,10 +173,44 @@ func (s *Stored) sameKeys(a, b schema.GroupResource) bool {
 
 // List returns a page of stored objects in the order of their keys. A value that
 // cannot be decrypted is an error: it is not lost, its key is out of reach.
-func (s *Stored) List(ctx context.Context, resource schema.GroupResource, limit int64, from string) ([]task.StoredObject, string, error) {
-	at, err := s.place(resource)
+func (s *Stored) List(ctx context.Context, resource schema.GroupResource, limit int64, from string) (page []task.StoredObject, next string, err error) {
+	next, err = s.page(ctx, resource, limit, from, func(at place, object task.StoredObject, plain []byte) error {
+		object, err := at.decoded(object, plain)
+		page = append(page, object)
+		return err
+	})
 	if err != nil {
 		return nil, "", err
+	}
+	return page, next, nil
+}
+
+// ListHolding is List for the objects whose bytes hold a field. It decodes none of the
+// others: that takes far longer than it takes to look for the field.
+func (s *Stored) ListHolding(ctx context.Context, field task.RemovedField, limit int64, from string) (page []task.StoredObject, next string, err error) {
+	next, err = s.page(ctx, field.Resource.GroupResource(), limit, from, func(_ place, object task.StoredObject, plain []byte) error {
+		holds, err := holdsRemoved(plain, field)
+		switch {
+		case err != nil:
+			return fmt.Errorf("looking for %s in the stored object %s: %w; let it be written in an encoding that kube-apiserver reads, or delete it if no server can read it", field.Path, object.Key, err)
+		case holds:
+			object.UID = metadataIn(plain).UID
+			page = append(page, object)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return page, next, nil
+}
+
+// page reads a page of what is stored of a resource. It calls visit for each object, of
+// which it knows the key and the revision, with its decrypted bytes. They must not be kept.
+func (s *Stored) page(ctx context.Context, resource schema.GroupResource, limit int64, from string, visit func(at place, object task.StoredObject, plain []byte) error) (next string, err error) {
+	at, err := s.place(resource)
+	if err != nil {
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -188,26 +221,28 @@ func (s *Stored) List(ctx context.Context, resource schema.GroupResource, limit 
 	}
 	found, err := at.client.Get(ctx, begin, clientv3.WithRange(clientv3.GetPrefixRangeEnd(at.prefix)), clientv3.WithLimit(limit))
 	if err != nil {
-		return nil, "", fmt.Errorf("reading the stored %s: %w", resource, err)
+		return "", fmt.Errorf("reading the stored %s: %w", resource, err)
 	}
-	var page []task.StoredObject
 	for _, kv := range found.Kvs {
-		object, err := at.object(ctx, string(kv.Key), kv.Value)
-		if err != nil {
-			return nil, "", err
-		}
+		object := at.keyed(string(kv.Key))
 		object.Revision = kv.ModRevision
-		page = append(page, object)
+		plain, _, err := at.transformer().TransformFromStorage(ctx, kv.Value, value.DefaultContext(object.Key))
+		if err != nil {
+			return "", fmt.Errorf("decrypting the stored object %s: %w", object.Key, err)
+		}
+		if err := visit(at, object, plain); err != nil {
+			return "", err
+		}
+		next = strings.TrimPrefix(object.Key, at.prefix)
 	}
-	next := ""
-	if found.More && len(page) > 0 {
-		next = strings.TrimPrefix(page[len(page)-1].Key, at.prefix)
+	if !found.More {
+		return "", nil
 	}
-	return page, next, nil
+	return next, nil
 }
 
-// object decodes one stored value.
-func (p place) object(ctx context.Context, key string, data []byte) (task.StoredObject, error) {
+// keyed returns what the key of an object shows.
+func (p place) keyed(key string) task.StoredObject {
 	object := task.StoredObject{Key: key}
 	namespace, name, namespaced := strings.Cut(strings.TrimPrefix(key, p.prefix), "/")
 	if namespaced {
@@ -215,13 +250,14 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 	} else {
 		object.Name = namespace
 	}
-	plain, _, err := p.transformer().TransformFromStorage(ctx, data, value.DefaultContext(key))
-	if err != nil {
-		return object, fmt.Errorf("decrypting the stored object %s: %w", key, err)
-	}
+	return object
+}
+
+// decoded adds what the bytes of an object show.
+func (p place) decoded(object task.StoredObject, plain []byte) (task.StoredObject, error) {
 	decoded, kind, err := p.config.Codec.Decode(plain, nil, nil)
 	if err != nil {
-		object.Unreadable = err
+		object.Unreadable = withoutBytes(err)
 		about := metadataIn(plain)
 		object.UID, object.Finalizers = about.UID, about.Finalizers
 		return object, nil
@@ -233,16 +269,41 @@ func (p place) object(ctx context.Context, key string, data []byte) (task.Stored
 		object.APIVersion = kind.GroupVersion().String()
 		return object, nil
 	}
-	if plural, _ := meta.UnsafeGuessKindToResource(*kind); plural.GroupResource() != p.resource {
-		return object, fmt.Errorf("%s is a %s and not one of %s", key, kind.GroupKind(), p.resource)
+	if err := isOf(*kind, p.resource); err != nil {
+		return object, fmt.Errorf("the stored object %s: %w", object.Key, err)
 	}
 	object.Outdated = p.outdated(*kind)
-	object.Holds = func(field task.RemovedField) bool { return holdsRemoved(plain, *kind, field) }
 	return object, nil
 }
 
-// metadataIn returns the metadata of an object whose kind does not decode, as far as its
-// bytes say: all kinds of Kubernetes have it in the same place (PartialObjectMetadata).
+// isOf returns an error for a kind that a built-in resource does not have.
+func isOf(kind schema.GroupVersionKind, resource schema.GroupResource) error {
+	if plural, _ := meta.UnsafeGuessKindToResource(kind); plural.GroupResource() != resource {
+		return fmt.Errorf("it is a %s and not one of %s", kind.GroupKind(), resource)
+	}
+	return nil
+}
+
+// maxUnreadable is how much of a decoder's error is kept.
+const maxUnreadable = 500
+
+// withoutBytes returns the text of a decoder's error. Some errors quote the whole object,
+// which may be large and confidential.
+func withoutBytes(err error) error {
+	text := err.Error()
+	switch {
+	case runtime.IsMissingKind(err):
+		text = "it names no kind"
+	case runtime.IsMissingVersion(err):
+		text = "it names no version of its API"
+	case len(text) > maxUnreadable:
+		text = strings.ToValidUTF8(text[:maxUnreadable], "") + "…"
+	}
+	return errors.New(text)
+}
+
+// metadataIn returns the metadata of an object that is not decoded, as far as its bytes
+// show it: all kinds of Kubernetes have it in the same place (PartialObjectMetadata).
 func metadataIn(plain []byte) metav1.ObjectMeta {
 	var partial metav1.PartialObjectMetadata
 	if raw, ok := bytes.CutPrefix(plain, protobufPrefix); ok {
@@ -252,10 +313,14 @@ func metadataIn(plain []byte) metav1.ObjectMeta {
 		}
 		return partial.ObjectMeta
 	}
-	if json.Unmarshal(plain, &partial) != nil {
+	if json.Unmarshal(plain, &partial) == nil {
+		return partial.ObjectMeta
+	}
+	content, err := contentOf(plain)
+	if err != nil {
 		return metav1.ObjectMeta{}
 	}
-	return partial.ObjectMeta
+	return metav1.ObjectMeta{UID: content.GetUID(), Finalizers: content.GetFinalizers()}
 }
 
 // protobufPrefix begins what is stored as protobuf (apimachinery's

@@ -153,6 +153,12 @@ func (s viewStorage) List(_ context.Context, resource schema.GroupResource, _ in
 	return page, "", nil
 }
 
+// ListHolding returns none: a view has objects as this version decodes them, without the
+// fields that it does not have.
+func (viewStorage) ListHolding(context.Context, task.RemovedField, int64, string) ([]task.StoredObject, string, error) {
+	return nil, "", nil
+}
+
 func (viewStorage) Delete(context.Context, schema.GroupResource, task.StoredObject) error {
 	return errReadOnly
 }

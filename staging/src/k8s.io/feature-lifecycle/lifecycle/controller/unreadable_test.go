@@ -47,6 +47,14 @@ func (s *leftBehind) List(context.Context, schema.GroupResource, int64, string) 
 	return append([]task.StoredObject(nil), s.objects...), "", nil
 }
 
+// ListHolding finds nothing.
+func (s *leftBehind) ListHolding(context.Context, task.RemovedField, int64, string) ([]task.StoredObject, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists++
+	return nil, "", nil
+}
+
 func (s *leftBehind) Delete(_ context.Context, _ schema.GroupResource, object task.StoredObject) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

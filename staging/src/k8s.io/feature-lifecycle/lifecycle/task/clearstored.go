@@ -90,6 +90,8 @@ func (c clearCollection) clearStored(ctx context.Context, clients Clients, serve
 // heldInStorage returns an error that names the objects that the finalizers of others
 // hold, and the next step.
 func (c clearCollection) heldInStorage(clients Clients, held []StoredObject) error {
+	// It may wait for days, and needs no more than their number.
+	number := len(held)
 	message := fmt.Sprintf("%s, and no version is served, so that the owners of the finalizers cannot act: serve it again (turn the feature on, with its API if that is off), "+
 		"delete the objects, or remove the finalizers if they are no longer needed, and turn the feature off again once they are gone", c.describeHeld(held))
 	return &BlockedError{Message: message, Until: func(ctx context.Context) error {
@@ -98,7 +100,7 @@ func (c clearCollection) heldInStorage(clients Clients, held []StoredObject) err
 				return true
 			}
 			removable, still, err := c.stored(ctx, clients.Storage, false)
-			return err == nil && (len(removable) > 0 || len(still) != len(held))
+			return err == nil && (len(removable) > 0 || len(still) != number)
 		})
 	}}
 }

@@ -262,6 +262,8 @@ type storage struct {
 	objects map[string]StoredObject
 	// refuse, if not nil, returns the answer of Delete.
 	refuse func(StoredObject) error
+	// holds, if not nil, returns whether an object holds a field.
+	holds  func(StoredObject, RemovedField) bool
 	listed int
 }
 
@@ -289,6 +291,11 @@ func (s *storage) List(_ context.Context, _ schema.GroupResource, limit int64, f
 		page = append(page, s.objects[key])
 	}
 	return page, "", nil
+}
+
+func (s *storage) ListHolding(ctx context.Context, field RemovedField, limit int64, from string) ([]StoredObject, string, error) {
+	page, next, err := s.List(ctx, field.Resource.GroupResource(), limit, from)
+	return slices.DeleteFunc(page, func(o StoredObject) bool { return s.holds == nil || !s.holds(o, field) }), next, err
 }
 
 func (s *storage) Delete(_ context.Context, _ schema.GroupResource, object StoredObject) error {

@@ -202,5 +202,16 @@ type namespacedStorage struct {
 // List returns pages that may be empty although others follow.
 func (s namespacedStorage) List(ctx context.Context, resource schema.GroupResource, limit int64, from string) ([]StoredObject, string, error) {
 	page, next, err := s.Storage.List(ctx, resource, limit, from)
-	return slices.DeleteFunc(page, func(o StoredObject) bool { return o.Namespace != s.namespace }), next, err
+	return s.own(page), next, err
+}
+
+// ListHolding returns such pages, too.
+func (s namespacedStorage) ListHolding(ctx context.Context, field RemovedField, limit int64, from string) ([]StoredObject, string, error) {
+	page, next, err := s.Storage.ListHolding(ctx, field, limit, from)
+	return s.own(page), next, err
+}
+
+// own returns the objects of the namespace.
+func (s namespacedStorage) own(page []StoredObject) []StoredObject {
+	return slices.DeleteFunc(page, func(o StoredObject) bool { return o.Namespace != s.namespace })
 }

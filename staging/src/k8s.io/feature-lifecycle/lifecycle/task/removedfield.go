@@ -120,11 +120,12 @@ func (c clearRemovedField) find(ctx context.Context, clients Clients) ([]v1alpha
 	if clients.Storage == nil {
 		return nil, c.unreachable()
 	}
-	found, err := findStored(ctx, clients.Storage, c.field.Resource.GroupResource(), func(object StoredObject) bool { return object.holds(c.field) })
-	for i := range found {
-		found[i].Field = c.field.Path
-	}
-	return found, err
+	found := v1alpha1.ResourceLeftovers{Group: c.field.Resource.Group, Resource: c.field.Resource.Resource, Field: c.field.Path}
+	err := eachHolding(ctx, clients.Storage, c.field, func(object StoredObject) error {
+		count(&found, objectName(object.Namespace, object.Name))
+		return nil
+	})
+	return nonEmpty(found), err
 }
 
 // run rewrites through the API, until a walk finds nothing.
@@ -136,10 +137,8 @@ func (c clearRemovedField) run(ctx context.Context, clients Clients, attempt Att
 	var progress Progress
 	for range maxPasses {
 		var left []StoredObject
-		err := eachStored(ctx, clients.Storage, c.field.Resource.GroupResource(), func(object StoredObject) error {
-			if object.holds(c.field) {
-				left = append(left, StoredObject{Namespace: object.Namespace, Name: object.Name, UID: object.UID, Revision: object.Revision})
-			}
+		err := eachHolding(ctx, clients.Storage, c.field, func(object StoredObject) error {
+			left = append(left, object)
 			return nil
 		})
 		if err != nil || len(left) == 0 {

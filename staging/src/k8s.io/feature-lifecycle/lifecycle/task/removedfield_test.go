@@ -49,13 +49,14 @@ func hold(t *testing.T, answer func(name string) error, names ...string) (*holde
 	for _, name := range append(names, "other") {
 		o := widget(name, "x")
 		served = append(served, o)
-		stored = append(stored, StoredObject{Namespace: o.GetNamespace(), Name: name, UID: o.GetUID(), Revision: 1, Holds: func(f RemovedField) bool {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return f == hue && !h.written[name]
-		}})
+		stored = append(stored, StoredObject{Namespace: o.GetNamespace(), Name: name, UID: o.GetUID(), Revision: 1})
 	}
 	h.storage = store(stored...)
+	h.holds = func(o StoredObject, f RemovedField) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return f == hue && !h.written[o.Name]
+	}
 	w := &wire{server: serve(served...)}
 	w.before = func(_ context.Context, r request) error {
 		if r.verb != "patch" {
@@ -136,6 +137,23 @@ func TestClearRemovedFieldWhenWritesFail(t *testing.T) {
 		case tc.blocked == "" && tc.failed == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestClearRemovedFieldInNamespace: others' objects are neither found nor written.
+func TestClearRemovedFieldInNamespace(t *testing.T) {
+	h, w, clients := hold(t, answers(nil), "a")
+	elsewhere := StoredObject{Namespace: "other", Name: "a", Key: "other/a"}
+	h.objects[elsewhere.Key] = elsewhere
+	clearing := ClearRemovedField(hue).InNamespace("ns")
+	if found, err := clearing.Find(t.Context(), clients); err != nil || len(found) != 1 || found[0].Count != 1 {
+		t.Errorf("found %v, %v; want one", found, err)
+	}
+	if err := clearing.Run(t.Context(), clients, ignored); err != nil {
+		t.Error(err)
+	}
+	if writes := w.requests("patch"); len(writes) != 1 || writes[0].namespace != "ns" {
+		t.Errorf("it wrote %v", writes)
 	}
 }
 

@@ -30,6 +30,12 @@ type Storage interface {
 	// List returns a page of at most limit stored objects of a resource, in the order of
 	// their keys, and where the next page begins, "" when there is none.
 	List(ctx context.Context, resource schema.GroupResource, limit int64, from string) (page []StoredObject, next string, err error)
+	// ListHolding returns those of a page of at most limit stored objects whose bytes hold a
+	// field that this server's types do not have, and where the next page begins. A page
+	// may be empty although others follow. Of the objects only Namespace, Name, Key,
+	// Revision and UID are set: none is decoded for more. Bytes in which the field cannot be
+	// looked for are an error that names the object.
+	ListHolding(ctx context.Context, field RemovedField, limit int64, from string) (page []StoredObject, next string, err error)
 	// Delete removes the bytes of one object if they are still those that were listed. It
 	// does not go through the API: no admission, no finalizers, which callers check, no
 	// audit. A missing object is no error; a changed one is a conflict
@@ -37,7 +43,8 @@ type Storage interface {
 	Delete(ctx context.Context, resource schema.GroupResource, object StoredObject) error
 }
 
-// StoredObject is one stored object.
+// StoredObject is one stored object. It does not have the bytes themselves, nor anything
+// that refers to them: tasks keep whole collections of these, some for days.
 type StoredObject struct {
 	// Namespace and Name are those of its key; Namespace is "" for resources
 	// without namespaces.
@@ -49,7 +56,8 @@ type StoredObject struct {
 	// have them.
 	UID        types.UID
 	Finalizers []string
-	// Unreadable is the reason why the bytes do not decode, nil when they do.
+	// Unreadable is the reason why the bytes do not decode, nil when they do. It must not
+	// quote them.
 	Unreadable error
 	// Outdated is true when the bytes decode and are of another API version than the
 	// server writes now. For custom resources it is unknown here: their definition has the
@@ -57,21 +65,29 @@ type StoredObject struct {
 	Outdated bool
 	// APIVersion is that of the bytes of a custom resource, "" for others.
 	APIVersion string
-	// Holds returns whether the bytes have a field that this server's types do not have. An
-	// object without it, such as a custom resource, has none.
-	Holds func(field RemovedField) bool
 }
-
-// holds is Holds, if there is one.
-func (o StoredObject) holds(field RemovedField) bool { return o.Holds != nil && o.Holds(field) }
 
 // storedPageSize is the number of stored objects that one read returns.
 const storedPageSize = 100
 
 // eachStored calls visit for every stored object of a resource.
 func eachStored(ctx context.Context, storage Storage, resource schema.GroupResource, visit func(StoredObject) error) error {
+	return eachInPages(visit, func(from string) ([]StoredObject, string, error) {
+		return storage.List(ctx, resource, storedPageSize, from)
+	})
+}
+
+// eachHolding calls visit for every stored object that holds a field.
+func eachHolding(ctx context.Context, storage Storage, field RemovedField, visit func(StoredObject) error) error {
+	return eachInPages(visit, func(from string) ([]StoredObject, string, error) {
+		return storage.ListHolding(ctx, field, storedPageSize, from)
+	})
+}
+
+// eachInPages calls visit for every object of pages, the first of which begins at "".
+func eachInPages(visit func(StoredObject) error, list func(from string) ([]StoredObject, string, error)) error {
 	for from := ""; ; {
-		page, next, err := storage.List(ctx, resource, storedPageSize, from)
+		page, next, err := list(from)
 		if err != nil {
 			return err
 		}
