@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // patience is the time that reads wait for a finder that neither ends nor reads. One that
@@ -40,8 +41,9 @@ const patience = 2 * time.Minute
 //
 // Each finder still sees every object. One that stops, or whose context ends, does not
 // stop others; collections are read with ctx. While a finder neither ends nor reads,
-// others wait for it for up to two minutes. Finders must end with their contexts, and
-// must not wait for each other. A panic in one ends the process.
+// others wait for it for up to two minutes, but not while it walks through several pages
+// of Clients.Storage. Finders must end with their contexts, and must not wait for each
+// other. A panic in one ends the process.
 func FindShared(ctx context.Context, clients Clients, finders []func(Clients)) {
 	shared := &sharedReads{ctx: ctx, clients: clients, waiting: map[collection][]*sharedRead{}}
 	for range finders {
@@ -57,6 +59,9 @@ func FindShared(ctx context.Context, clients Clients, finders []func(Clients)) {
 			defer one.end()
 			own := clients
 			own.shared = one
+			if own.Storage != nil {
+				own.Storage = sharedStorage{own.Storage, one}
+			}
 			find(own)
 		})
 	}
@@ -84,13 +89,16 @@ type sharedFinder struct {
 	all *sharedReads
 	// pending is the number of its reads that have not begun.
 	pending int
+	// walking is the number of its reads of storage that hold up no others.
+	walking int
 	ended   bool
 	// since is the time at which it, or a read of it, began or ended last, or it saw a page.
 	since time.Time
 }
 
-// runs returns true while it neither has ended nor waits for a collection.
-func (f *sharedFinder) runs() bool { return !f.ended && f.pending == 0 }
+// runs returns true while it neither has ended, nor waits for a collection, nor walks
+// through storage.
+func (f *sharedFinder) runs() bool { return !f.ended && f.pending == 0 && f.walking == 0 }
 
 // sharedRead is what one finder reads of a collection. Its visitor is called where it
 // waits, so that the visitor's effects stay there.
@@ -128,6 +136,44 @@ func (f *sharedFinder) end() {
 	defer f.all.mu.Unlock()
 	f.ended = true
 	f.all.readLocked()
+}
+
+// sharedStorage is the storage that a finder reads. Each finder reads it for itself. While
+// it reads the first page, others wait for it: most such collections have no more, and
+// what it reads of the API afterwards is read together. From the second page on they do
+// not: a walk through all Pods takes longer than what is saved.
+type sharedStorage struct {
+	Storage
+	finder *sharedFinder
+}
+
+func (s sharedStorage) List(ctx context.Context, resource schema.GroupResource, limit int64, from string) ([]StoredObject, string, error) {
+	defer s.finder.walk(from != "")()
+	return s.Storage.List(ctx, resource, limit, from)
+}
+
+func (s sharedStorage) ListHolding(ctx context.Context, field RemovedField, limit int64, from string) ([]StoredObject, string, error) {
+	defer s.finder.walk(from != "")()
+	return s.Storage.ListHolding(ctx, field, limit, from)
+}
+
+// walk records that a page of storage is being read, until the function that it returns is
+// called. Others do not wait for a page that is not the first.
+func (f *sharedFinder) walk(later bool) (end func()) {
+	f.all.mu.Lock()
+	defer f.all.mu.Unlock()
+	f.since = time.Now()
+	if !later {
+		return func() { f.all.sawPage(f) }
+	}
+	f.walking++
+	f.all.readLocked()
+	return func() {
+		f.all.mu.Lock()
+		defer f.all.mu.Unlock()
+		f.walking--
+		f.since = time.Now()
+	}
 }
 
 // read is forEachPage from the beginning, together with others.

@@ -334,6 +334,63 @@ func TestPatienceRestartsWithEachRead(t *testing.T) {
 	})
 }
 
+// slowStorage needs a minute for each page.
+type slowStorage struct{ *storage }
+
+func (s slowStorage) List(ctx context.Context, resource schema.GroupResource, limit int64, from string) ([]StoredObject, string, error) {
+	<-time.After(time.Minute)
+	return s.storage.List(ctx, resource, limit, from)
+}
+
+func (s slowStorage) ListHolding(ctx context.Context, field RemovedField, limit int64, from string) ([]StoredObject, string, error) {
+	<-time.After(time.Minute)
+	return s.storage.ListHolding(ctx, field, limit, from)
+}
+
+// TestWalksThroughStorageHoldUpNoOthers: they wait for a first page alone, after which the
+// finder may read the API with them.
+func TestWalksThroughStorageHoldUpNoOthers(t *testing.T) {
+	for name, walk := range map[string]Task{"of all objects": ClearUnreadable(widgets.GroupResource()), "of those that hold a field": ClearRemovedField(hue)} {
+		for _, pages := range []int{1, 10} {
+			synctest.Test(t, func(t *testing.T) {
+				var stored []StoredObject
+				for i := range pages * storedPageSize {
+					stored = append(stored, StoredObject{Name: fmt.Sprintf("w%04d", i)})
+				}
+				w, begun := two(), time.Now()
+				clients := w.clients()
+				clients.Storage = slowStorage{store(stored...)}
+				var walked, read time.Duration
+				FindShared(t.Context(), clients, []func(Clients){
+					func(clients Clients) {
+						if _, err := walk.Find(t.Context(), clients); err != nil {
+							t.Error(err)
+						}
+						walked = time.Since(begun)
+						if pages == 1 {
+							if _, err := find(t.Context(), clients, widgets, "", func(*unstructured.Unstructured) bool { return true }); err != nil {
+								t.Error(err)
+							}
+						}
+					},
+					func(clients Clients) {
+						if _, err := find(t.Context(), clients, widgets, "", func(*unstructured.Unstructured) bool { return true }); err != nil {
+							t.Error(err)
+						}
+						read = time.Since(begun)
+					},
+				})
+				if want := time.Duration(pages) * time.Minute; walked != want || read != time.Minute {
+					t.Errorf("a walk %s in %d pages took %s, want %s; the other finder had read after %s, want %s", name, pages, walked, want, read, time.Minute)
+				}
+				if n := len(w.requests("list")); n != 3 {
+					t.Errorf("a walk %s in %d pages: widgets were read in %d pages, want 3: once", name, pages, n)
+				}
+			})
+		}
+	}
+}
+
 // TestReadCanceledWithoutReaders checks that a server that does not answer is not
 // waited for when all readers have stopped.
 func TestReadCanceledWithoutReaders(t *testing.T) {
