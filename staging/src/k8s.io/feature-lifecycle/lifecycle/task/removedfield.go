@@ -128,84 +128,187 @@ func (c clearRemovedField) find(ctx context.Context, clients Clients) ([]v1alpha
 	return nonEmpty(found), err
 }
 
-// run rewrites through the API, until a walk finds nothing.
+// run rewrites through the API, until a walk finds nothing. What is refused does not keep
+// others from being written.
 func (c clearRemovedField) run(ctx context.Context, clients Clients, attempt Attempt) error {
 	if clients.Storage == nil {
 		return c.unreachable()
 	}
 	limiter := newWriteLimiter()
 	var progress Progress
+	var missing []string
 	for range maxPasses {
-		var left []StoredObject
-		err := eachHolding(ctx, clients.Storage, c.field, func(object StoredObject) error {
-			left = append(left, object)
-			return nil
-		})
+		left, err := c.holders(ctx, clients.Storage)
 		if err != nil || len(left) == 0 {
 			return err
 		}
+		through, err := c.through(clients, len(left))
+		if err != nil {
+			return err
+		}
 		progress.Total = progress.Done + int64(len(left))
+		pass := &rewritePass{clearRemovedField: c, clients: clients, resource: through, limiter: limiter}
 		for batch := range slices.Chunk(left, storedBatch) {
 			if err := attempt.check(ctx); err != nil {
 				return err
 			}
-			done, err := c.rewrite(ctx, clients, limiter, batch)
-			progress.Done += done
-			attempt.Report(progress)
-			if err != nil {
+			progress.Done += pass.rewrite(ctx, batch)
+			if err := ctx.Err(); err != nil {
 				return err
 			}
+			attempt.Report(progress)
 		}
+		if err := pass.blocked(); err != nil {
+			return err
+		}
+		missing = pass.missing
 	}
-	return &BlockedError{Message: fmt.Sprintf("objects of %s keep being stored with %s; a server older than %s writes them: replace it", c.field.Resource.GroupResource(), c.field.Path, c.field.At)}
+	return c.unfinished(missing)
 }
 
-// rewrite writes some objects as they are. What the server refuses blocks the task;
-// objects that changed meanwhile are for the next walk.
-func (c clearRemovedField) rewrite(ctx context.Context, clients Clients, limiter *writeLimiter, batch []StoredObject) (done int64, err error) {
+// holders returns the objects that hold the field.
+func (c clearRemovedField) holders(ctx context.Context, storage Storage) (holders []StoredObject, err error) {
+	err = eachHolding(ctx, storage, c.field, func(object StoredObject) error {
+		holders = append(holders, object)
+		return nil
+	})
+	return holders, err
+}
+
+// through returns the resource in the version through which objects are written: any that
+// is served will do, since the server encodes what it stores in one version. A number of
+// objects is left.
+func (c clearRemovedField) through(clients Clients, left int) (schema.GroupVersionResource, error) {
+	resource := c.field.Resource.GroupResource()
+	versions, err := servedVersions(clients, resource)
+	switch {
+	case err != nil:
+		return schema.GroupVersionResource{}, err
+	case clients.Mapper == nil || slices.Contains(versions, c.field.Resource.Version):
+		return c.field.Resource, nil
+	case len(versions) > 0:
+		return resource.WithVersion(versions[0]), nil
+	}
+	how := flagsToServe(c.field.Resource) + ", or turn off the feature that clears the collection"
+	if by := clients.clearedBy(resource); by != "" {
+		// The API went with that feature's gate, whatever flags serve it otherwise.
+		how = "it waits for " + by
+	}
+	return schema.GroupVersionResource{}, &BlockedError{
+		Message: fmt.Sprintf("%s stored with %s, and no version of it is served through which to rewrite them: %s", phrase.Objects(left, resource, "is", "are"), c.field.Path, how),
+		Until: func(ctx context.Context) error {
+			return probe(ctx, func(ctx context.Context) bool {
+				now, err := servedVersions(clients, resource)
+				if err == nil && len(now) > 0 {
+					return true
+				}
+				held := errors.New("there is one")
+				return eachHolding(ctx, clients.Storage, c.field, func(StoredObject) error { return held }) == nil
+			})
+		},
+	}
+}
+
+// unfinished returns why objects still hold the field after all passes. The server did not
+// find some of them in the last one.
+func (c clearRemovedField) unfinished(missing []string) error {
+	resource := c.field.Resource.GroupResource()
+	if len(missing) > 0 {
+		return &BlockedError{Message: fmt.Sprintf("%s stored with %s, and the API does not find them: %s; let kube-apiserver itself serve %s, in the version and the namespaces in which they are stored",
+			phrase.Objects(len(missing), resource, "is", "are"), c.field.Path, strings.Join(missing[:min(len(missing), maxExamples)], ", "), resource)}
+	}
+	return &BlockedError{Message: fmt.Sprintf("objects of %s keep being stored with %s; a server older than %s writes them: replace it", resource, c.field.Path, c.field.At)}
+}
+
+// rewritePass is one walk in which objects are written as they are.
+type rewritePass struct {
+	clearRemovedField
+	clients Clients
+	// resource has the version through which they are written.
+	resource schema.GroupVersionResource
+	limiter  *writeLimiter
+	// refused are the objects that the server does not let be written, and causes why, for
+	// the first of them.
+	refused []StoredObject
+	causes  []string
+	// missing are those that the server does not find. The next walk shows whether they are
+	// gone.
+	missing []string
+	// failures are the server's trouble.
+	failures []error
+}
+
+// rewrite writes some objects, and returns how many were written. Those that changed
+// meanwhile are for the next walk.
+func (p *rewritePass) rewrite(ctx context.Context, batch []StoredObject) (done int64) {
 	results := make([]error, len(batch))
-	limiter.each(len(batch), func(i int) outcome {
+	p.limiter.each(len(batch), func(i int) outcome {
 		var took time.Duration
-		took, results[i] = timed(func() error { return c.write(ctx, clients, batch[i]) })
+		took, results[i] = timed(func() error { return p.write(ctx, batch[i]) })
 		return outcomeOf(took, results[i])
 	})
-	var refused []string
-	var failed []error
 	for i, err := range results {
 		name := objectName(batch[i].Namespace, batch[i].Name)
 		switch {
-		case err == nil || !denied(err) && apierrors.IsNotFound(err):
+		case err == nil:
 			done++
+		case !denied(err) && apierrors.IsNotFound(err):
+			p.missing = append(p.missing, name)
 		case !denied(err) && apierrors.IsConflict(err):
 		case refuses(err):
-			refused = append(refused, name+": "+cut(err))
-		default:
-			failed = append(failed, fmt.Errorf("rewriting %s: %w", name, err))
+			p.refused = append(p.refused, batch[i])
+			if len(p.causes) < maxExamples {
+				p.causes = append(p.causes, name+": "+cut(err))
+			}
+		case len(p.failures) < maxExamples:
+			p.failures = append(p.failures, fmt.Errorf("rewriting %s: %w", name, err))
 		}
 	}
-	if len(failed) > 0 {
-		return done, errors.Join(failed[:min(len(failed), maxExamples)]...)
+	return done
+}
+
+// blocked returns why a pass was not enough, nil if the next walk will show it: the
+// server's trouble, or an error that names the objects that may not be written.
+func (p *rewritePass) blocked() error {
+	if len(p.failures) > 0 {
+		return errors.Join(p.failures...)
 	}
-	if len(refused) == 0 {
-		return done, nil
+	if len(p.refused) == 0 {
+		return nil
 	}
-	return done, &BlockedError{
-		Message: fmt.Sprintf("%s not be rewritten: %s", phrase.Objects(len(refused), c.field.Resource.GroupResource(), "may", "may"), strings.Join(refused[:min(len(refused), maxExamples)], "; ")),
+	return &BlockedError{
+		Message: fmt.Sprintf("%s not be written, which would drop %s: %s; let admission and permissions accept an update that changes nothing, or delete them",
+			phrase.Objects(len(p.refused), p.field.Resource.GroupResource(), "may", "may"), p.field.Path, strings.Join(p.causes, "; ")),
+		Until: p.untilWritten(p.refused[0]),
+	}
+}
+
+// untilWritten returns a wait for an object that may not be written: it shows when it is
+// worth retrying all.
+func (p *rewritePass) untilWritten(refused StoredObject) func(context.Context) error {
+	// Not the pass itself, which has all that were refused: the wait may last for days.
+	one := &rewritePass{clearRemovedField: p.clearRemovedField, clients: p.clients, resource: p.resource}
+	return func(ctx context.Context) error {
+		return probe(ctx, func(ctx context.Context) bool {
+			err := one.write(ctx, refused)
+			// Another version of it, or none, is for the next walk.
+			return err == nil || !denied(err) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err))
+		})
 	}
 }
 
 // write writes one object as it is, if it still is what was read. The server encodes it
 // again, and so the bytes differ.
-func (c clearRemovedField) write(ctx context.Context, clients Clients, object StoredObject) error {
+func (p *rewritePass) write(ctx context.Context, object StoredObject) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.UID, "resourceVersion": fmt.Sprint(object.Revision)}})
 	if err != nil {
 		return err
 	}
-	options := metav1.PatchOptions{FieldManager: clients.fieldManager(), FieldValidation: metav1.FieldValidationIgnore}
-	if clients.Metadata != nil {
-		_, err = clients.Metadata.Resource(c.field.Resource).Namespace(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch, options)
+	options := metav1.PatchOptions{FieldManager: p.clients.fieldManager(), FieldValidation: metav1.FieldValidationIgnore}
+	if p.clients.Metadata != nil {
+		_, err = p.clients.Metadata.Resource(p.resource).Namespace(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch, options)
 	} else {
-		_, err = clients.Dynamic.Resource(c.field.Resource).Namespace(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch, options)
+		_, err = p.clients.Dynamic.Resource(p.resource).Namespace(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch, options)
 	}
 	return err
 }

@@ -18,15 +18,23 @@ package task
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -114,7 +122,7 @@ func TestClearRemovedFieldWhenWritesFail(t *testing.T) {
 		blocked string
 		failed  string
 	}{
-		"admission refuses": {answers(apierrors.NewForbidden(resource, "a", nil)), "may not be rewritten: ns/a: ", ""},
+		"admission refuses": {answers(apierrors.NewForbidden(resource, "a", nil)), "1 object of widgets.example.com may not be written, which would drop spec.lamps[*].hue: ns/a: ", ""},
 		"the server fails":  {answers(apierrors.NewInternalError(context.DeadlineExceeded)), "", "rewriting ns/a"},
 		"it changed": {func(string) error {
 			if once {
@@ -138,6 +146,153 @@ func TestClearRemovedFieldWhenWritesFail(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestRefusedObjectDoesNotKeepOthersFromBeingRewritten: neither those of its batch nor
+// those of later ones, and another attempt follows once it may be written.
+func TestRefusedObjectDoesNotKeepOthersFromBeingRewritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range storedBatch + 5 {
+			names = append(names, fmt.Sprintf("w%03d", i))
+		}
+		var refusing atomic.Bool
+		refusing.Store(true)
+		refused := []string{"w000", "w001", names[storedBatch]}
+		_, w, clients := hold(t, func(name string) error {
+			if refusing.Load() && slices.Contains(refused, name) {
+				return apierrors.NewForbidden(widgets.GroupResource(), name, errors.New("not yours"))
+			}
+			return nil
+		}, names...)
+		var p progresses
+		blocked := blockedBy(t, ClearRemovedField(hue), clients, p.attempt(Progress{}))
+		for _, says := range []string{"3 objects of widgets.example.com may not be written", "ns/w000: ", "ns/w100: ", "not yours", "let admission and permissions accept", "or delete them"} {
+			if !strings.Contains(blocked.Message, says) {
+				t.Errorf("it does not say %q: %s", says, blocked.Message)
+			}
+		}
+		if last := p.last(); last.Done != storedBatch+2 || last.Total != storedBatch+5 {
+			t.Errorf("progress ended with %+v, want all but three", last)
+		}
+		if n := len(w.requests("patch")); n != len(names) {
+			t.Errorf("%d writes, want each object once", n)
+		}
+		if found, err := ClearRemovedField(hue).Find(t.Context(), clients); err != nil || len(found) != 1 || found[0].Count != 3 {
+			t.Errorf("found %v, %v; want the refused ones", found, err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- blocked.Until(t.Context()) }()
+		select {
+		case err := <-done:
+			t.Fatalf("it ended while nothing had changed: %v", err)
+		case <-time.After(time.Hour):
+		}
+		refusing.Store(false)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := ClearRemovedField(hue).Run(t.Context(), clients, ignored); err != nil {
+			t.Error(err)
+		}
+		w.permitted(t, ClearRemovedField(hue))
+	})
+}
+
+// TestObjectTheAPIDoesNotFind: it is done with once it is gone from storage, too.
+func TestObjectTheAPIDoesNotFind(t *testing.T) {
+	for name, gone := range map[string]bool{"it is gone": true, "it is stored": false} {
+		var h *holder
+		h, _, clients := hold(t, func(name string) error {
+			if gone {
+				if err := h.Delete(t.Context(), widgets.GroupResource(), StoredObject{Key: "ns/" + name}); err != nil {
+					return err
+				}
+			}
+			return apierrors.NewNotFound(widgets.GroupResource(), name)
+		}, "a")
+		var p progresses
+		err := ClearRemovedField(hue).Run(t.Context(), clients, p.attempt(Progress{}))
+		if last := p.last(); last.Done != 0 {
+			t.Errorf("%s: progress %+v counts what was not written", name, last)
+		}
+		var blocked *BlockedError
+		switch {
+		case gone && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case !gone && (!errors.As(err, &blocked) || !strings.Contains(blocked.Message, "the API does not find them: ns/a; let kube-apiserver itself serve widgets.example.com")):
+			t.Errorf("%s: %v, want it to name the object and what to do", name, err)
+		}
+	}
+}
+
+// TestRewritingThroughServedVersions: any will do, and without one nothing is done, which
+// is not an older server's fault.
+func TestRewritingThroughServedVersions(t *testing.T) {
+	other := widgets
+	other.Version = "v1beta1"
+	_, w, clients := hold(t, answers(nil), "a")
+	clients.Mapper = mapperOf(other.GroupVersion().WithKind("Widget"))
+	var through []schema.GroupVersionResource
+	clients.Dynamic = recording{w, func(resource schema.GroupVersionResource) { through = append(through, resource) }}
+	if err := ClearRemovedField(hue).Run(t.Context(), clients, ignored); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]schema.GroupVersionResource{other}, through); diff != "" {
+		t.Errorf("written through (-want +got):\n%s", diff)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_, w, clients := hold(t, answers(nil), "a")
+		served := mapperOf()
+		clients.Mapper = served
+		blocked := blockedBy(t, ClearRemovedField(hue), clients, ignored)
+		if !strings.Contains(blocked.Message, "1 object of widgets.example.com is stored with spec.lamps[*].hue, and no version of it is served through which to rewrite them: serve it again (--runtime-config=example.com/v1=true") {
+			t.Errorf("it does not name the cause and what to do: %s", blocked.Message)
+		}
+		if n := len(w.requests()); n > 0 {
+			t.Errorf("%d requests", n)
+		}
+		clients.ClearedBy = func(schema.GroupResource) string { return "feature Lamps, which clears it" }
+		if blocked := blockedBy(t, ClearRemovedField(hue), clients, ignored); !strings.HasSuffix(blocked.Message, "rewrite them: it waits for feature Lamps, which clears it") {
+			t.Errorf("it does not name the feature that clears the collection: %s", blocked.Message)
+		}
+		done := make(chan error, 1)
+		go func() { done <- blocked.Until(t.Context()) }()
+		select {
+		case err := <-done:
+			t.Fatalf("it ended while nothing had changed: %v", err)
+		case <-time.After(time.Hour):
+		}
+		served.add(widgetKind)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		h, _, clients := hold(t, answers(nil), "a")
+		clients.Mapper = mapperOf()
+		blocked := blockedBy(t, ClearRemovedField(hue), clients, ignored)
+		if err := h.Delete(t.Context(), widgets.GroupResource(), StoredObject{Key: "ns/a"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := blocked.Until(t.Context()); err != nil {
+			t.Errorf("nothing is stored any more: %v", err)
+		}
+		if err := ClearRemovedField(hue).Run(t.Context(), clients, ignored); err != nil {
+			t.Errorf("nothing is stored, and it needs the API: %v", err)
+		}
+	})
+}
+
+// recording notes which resources are used.
+type recording struct {
+	*wire
+	note func(schema.GroupVersionResource)
+}
+
+func (r recording) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	r.note(resource)
+	return r.wire.Resource(resource)
 }
 
 // TestClearRemovedFieldInNamespace: others' objects are neither found nor written.

@@ -80,7 +80,7 @@ func servedVersions(clients Clients, resource schema.GroupResource) ([]string, e
 // toServe describes how to serve a resource in a version: a definition decides about a
 // custom one, and the flags of kube-apiserver about all others.
 func toServe(ctx context.Context, clients Clients, resource schema.GroupVersionResource) string {
-	flags := fmt.Sprintf("serve it again (--runtime-config=%s=true; a server that emulates a version without it cannot)", resource.GroupVersion())
+	flags := flagsToServe(resource)
 	definition := fmt.Sprintf("let its definition serve %s", resource.Version)
 	if !mayBeCustom(resource.GroupResource()) {
 		return flags
@@ -95,6 +95,11 @@ func toServe(ctx context.Context, clients Clients, resource schema.GroupVersionR
 		// Whether it has one is unknown.
 		return definition + " if it is a custom resource, or " + flags
 	}
+}
+
+// flagsToServe is toServe for a resource that is built in.
+func flagsToServe(resource schema.GroupVersionResource) string {
+	return fmt.Sprintf("serve it again (--runtime-config=%s=true; a server that emulates a version without it cannot)", resource.GroupVersion())
 }
 
 // indexOf returns where a resource is among those that a mapper offers, below 0 if it
