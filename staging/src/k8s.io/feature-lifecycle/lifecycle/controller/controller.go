@@ -203,6 +203,7 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 	config.Tasks.ClearedBy = o.clearedBy
 	o.runner = newRunner(config.Namespace, config.Tasks, config.Clock, features.addAfter)
 	o.finder = newFinder(config.Tasks, tasks, config.Clock, features.addAfter)
+	o.finder.absent.servers = func() []tracker.Server { return o.tracker.Servers("", config.Clock.Now()) }
 	shown := newShownFeatures()
 	c := &Controller{
 		observer:   o,
@@ -293,6 +294,8 @@ const noticePeriod = 5 * time.Second
 func (c *Controller) notice(context.Context) {
 	now := c.config.Clock.Now()
 	c.enqueueChanges(c.tracker.Advance(now))
+	// A server that returns as another binary is no other server.
+	c.finder.absent.observe()
 	c.queue.batches.forget(now)
 }
 

@@ -60,6 +60,8 @@ type finder struct {
 	all    lifecycle.Tasks
 	clock  clock.Clock
 	notify func(feature string, after time.Duration)
+	// absent are fields that need not be searched again.
+	absent *absentFields
 
 	mu      sync.Mutex
 	results map[string]*search
@@ -100,7 +102,7 @@ type wanted struct {
 }
 
 func newFinder(clients task.Clients, all lifecycle.Tasks, clock clock.Clock, notify func(string, time.Duration)) *finder {
-	return &finder{clients: clients, all: all, clock: clock, notify: notify, lull: firstLull, results: map[string]*search{}, busy: map[string]bool{}}
+	return &finder{clients: clients, all: all, clock: clock, notify: notify, absent: newAbsentFields(), lull: firstLull, results: map[string]*search{}, busy: map[string]bool{}}
 }
 
 // result returns what was found last, nil when no search ended since the last change of
@@ -263,7 +265,7 @@ func (f *finder) search(ctx context.Context, clients task.Clients, inspection *t
 	case clients.Storage != nil:
 		tasks = unread(feature)
 	}
-	found, stray := findAll(ctx, clients, tasks)
+	found, stray := findAll(ctx, clients, f.absent.remember(tasks))
 	problems, err := inspection.Problems(ctx, feature.AllTasks())
 	found.Misdeclared = problems
 	if err != nil && found.Err == "" {

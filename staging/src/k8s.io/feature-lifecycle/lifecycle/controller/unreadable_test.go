@@ -18,12 +18,15 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -31,13 +34,23 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/utils/ptr"
 )
 
 // leftBehind is storage with objects that no server can decode.
 type leftBehind struct {
 	mu      sync.Mutex
 	objects []task.StoredObject
-	lists   int
+	// lists is the number of pages that were read.
+	lists int
+}
+
+// listed returns the number of pages that were read.
+func (s *leftBehind) listed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists
 }
 
 func (s *leftBehind) List(context.Context, schema.GroupResource, int64, string) ([]task.StoredObject, string, error) {
@@ -91,10 +104,125 @@ func TestUncheckedMoveIsReportedUntilTurnedOff(t *testing.T) {
 		w.until(10*time.Minute, "on, and nothing is reported", func() bool {
 			return w.state("A") == v1alpha1.StateOn && w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonInUse
 		})
-		before := s.lists
+		before := s.listed()
 		w.pass(4*findPeriod + time.Minute)
-		if searches := s.lists - before; searches < 3 || searches > 6 {
+		if searches := s.listed() - before; searches != 4 {
 			t.Errorf("it was searched %d times in 4 periods", searches)
 		}
 	}, declared)
+}
+
+// TestRemovedFieldIsNotSearchedAgainWithoutOlderServers: a walk through all that is stored
+// is repeated only when a server was there that may have stored the field.
+func TestRemovedFieldIsNotSearchedAgainWithoutOlderServers(t *testing.T) {
+	hue := task.RemovedField{Resource: schema.GroupVersionResource{Version: "v1", Resource: "lamps"}, Path: "spec.hue", Number: 4, At: "1.36"}
+	for _, on := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			s := &leftBehind{}
+			w.tasks = task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Mapper: lastingMapper{meta.NewDefaultRESTMapper(nil)}, Storage: s}
+			expect := func(what string, want int) {
+				t.Helper()
+				before := s.listed()
+				w.pass(4*findPeriod + time.Minute)
+				if searches := s.listed() - before; searches != want {
+					t.Errorf("on: %t; %s: it was searched %d times in 4 periods, want %d", on, what, searches, want)
+				}
+			}
+			// It emulates the version of the servers that it replaces.
+			w.binary = "v1.36.3+feature.1"
+			w.emulate("1.35", []v1alpha1.ReportedFeature{gate("A", on)}, "s1")
+			w.serve("s1")
+			w.until(time.Minute, "searched", func() bool { return s.listed() > 0 })
+			expect("all servers are new", 0)
+
+			unreported := &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "identities", Name: "s9"},
+				Spec:       coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NewMicroTime(time.Now())), LeaseDurationSeconds: ptr.To[int32](3600)},
+			}
+			w.put(leasesResource, unreported, unreported.Namespace)
+			expect("a server that does not report came and went", 1)
+			expect("it is gone", 0)
+
+			w.binary = "v1.35.9"
+			stop := w.lease("server", "s0")
+			w.emulate("1.35", nil, "s0")
+			expect("an older server is there", 4)
+			stop()
+			w.removeReport("server.s0")
+			expect("it went", 1)
+			expect("it is gone for long", 0)
+
+			// s1 is replaced in its place, and back.
+			w.emulate("1.35", []v1alpha1.ReportedFeature{gate("A", on)}, "s1")
+			w.pass(2 * noticePeriod)
+			w.binary = "v1.36.3"
+			w.emulate("1.35", []v1alpha1.ReportedFeature{gate("A", on)}, "s1")
+			expect("it was an older binary for a moment", 1)
+		}, lifecycle.Feature{Name: "A", OnDisable: lifecycle.Tasks{lifecycle.ClearRemovedField(hue)}})
+	}
+}
+
+// TestRemovedFieldThatIsFoundIsSearchedAgain: so is one whose search fails, and what is
+// found of one task shows nothing of others.
+func TestRemovedFieldThatIsFoundIsSearchedAgain(t *testing.T) {
+	servers := []tracker.Server{{ID: "s1", Reported: true, Binary: "v1.37.2"}}
+	absent := newAbsentFields()
+	absent.servers = func() []tracker.Server { return servers }
+	hue := task.RemovedField{Resource: schema.GroupVersionResource{Version: "v1", Resource: "lamps"}, Path: "spec.hue", Number: 4, At: "1.37"}
+	shade := hue
+	shade.Path, shade.Number = "spec.shade", 5
+	searches := 0
+	var found []v1alpha1.ResourceLeftovers
+	var failure error
+	during := func() {}
+	of := func(field task.RemovedField) lifecycle.Tasks {
+		t := lifecycle.ClearRemovedField(field)
+		t.Find = func(context.Context, task.Clients) ([]v1alpha1.ResourceLeftovers, error) {
+			searches++
+			during()
+			return found, failure
+		}
+		return lifecycle.Tasks{t}
+	}
+	expect := func(what string, tasks lifecycle.Tasks, want int) {
+		t.Helper()
+		before := searches
+		got, err := absent.remember(tasks)[0].Find(t.Context(), task.Clients{})
+		if searches-before != want || want > 0 && (len(got) != len(found) || !errors.Is(err, failure)) || want == 0 && (len(got) > 0 || err != nil) {
+			t.Errorf("%s: searched %d times, want %d; found %v, %v", what, searches-before, want, got, err)
+		}
+	}
+	found = []v1alpha1.ResourceLeftovers{{Resource: "lamps", Count: 1}}
+	expect("it was not searched before", of(hue), 1)
+	expect("it was found", of(hue), 1)
+	found, failure = nil, errors.New("no etcd")
+	expect("it was found again", of(hue), 1)
+	expect("the search failed", of(hue), 1)
+	failure = nil
+	expect("the search failed again", of(hue), 1)
+	expect("it is absent", of(hue), 0)
+	expect("another field", of(shade), 1)
+	during = func() {
+		// An older one for a moment, during the walk alone.
+		servers = append(servers, tracker.Server{ID: "s0", Reported: true, Binary: "v1.36.9"})
+		absent.observe()
+		servers = servers[:1]
+		absent.observe()
+	}
+	absent.walks = map[removedTask]*removedWalk{}
+	expect("nothing is remembered", of(hue), 1)
+	expect("an older server was there during the walk", of(hue), 1)
+	during = func() { servers = servers[:1] }
+	servers = append(servers, tracker.Server{ID: "s0"})
+	expect("and during that, too", of(hue), 1)
+	expect("one that did not report was there when it began", of(hue), 1)
+	during = func() {}
+	expect("it is absent again", of(hue), 0)
+	servers = nil
+	expect("no server is known", of(hue), 1)
+	servers = []tracker.Server{{ID: "s1", Reported: true, Binary: "v1.38.0-alpha.1"}}
+	expect("it still is not remembered", of(hue), 1)
+	expect("a newer one is", of(hue), 0)
+	servers[0].Binary = "unknown"
+	expect("its version cannot be read", of(hue), 1)
 }

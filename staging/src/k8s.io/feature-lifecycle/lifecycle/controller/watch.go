@@ -168,6 +168,7 @@ func (c *Controller) enqueueChanges(changes tracker.Changes) {
 		c.enqueueTransitions()
 	}
 	if changes.All {
+		c.finder.absent.observe()
 		c.enqueueEverything()
 	}
 }

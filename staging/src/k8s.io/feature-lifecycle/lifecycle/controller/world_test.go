@@ -87,6 +87,8 @@ type world struct {
 
 	// emulated is the version in the reports of servers that follow, "" for 1.36.
 	emulated string
+	// binary is the version of their binary, "" for none.
+	binary string
 
 	// mu guards what follows and orders writes.
 	mu      sync.Mutex
@@ -389,7 +391,7 @@ func (w *world) report(component, instance string, found ...v1alpha1.ReportedFea
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: r.Name}
 	}
 	if component == "server" {
-		r.Spec.EmulationVersion = cmp.Or(w.emulated, r.Spec.EmulationVersion)
+		r.Spec.EmulationVersion, r.Spec.BinaryVersion = cmp.Or(w.emulated, r.Spec.EmulationVersion), w.binary
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: w.leases(), Name: r.Name}
 	}
 	if component == kubelet {
