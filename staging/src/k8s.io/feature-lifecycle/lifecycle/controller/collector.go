@@ -166,7 +166,7 @@ func collectUses(gauge func(*metrics.Desc, float64, ...string), name string, sta
 }
 
 // collectLeftovers adds up what different tasks found in the same place.
-func collectLeftovers(gauge func(*metrics.Desc, float64, ...string), name string, leftovers []v1alpha1.ResourceLeftovers) {
+func collectLeftovers(gauge func(*metrics.Desc, float64, ...string), name string, leftovers []transition.Finding) {
 	counts := map[[2]string]int64{}
 	for _, l := range leftovers {
 		resource := schema.GroupResource{Group: l.Group, Resource: l.Resource}

@@ -35,6 +35,12 @@ func (d declarations) declared(name string) transition.Declared {
 		OnEnable:  feature.OnEnable.Names(),
 		OnDisable: feature.OnDisable.Names(),
 		Removes:   slices.ContainsFunc(feature.OnDisable, func(t task.Task) bool { return !t.Waits }),
+		Unread:    len(unread(feature)) > 0,
+	}
+	for _, t := range feature.OnDisable {
+		if !t.Waits && !t.Installs && t.Unread == "" {
+			declared.Clears = append(declared.Clears, t.Description)
+		}
 	}
 	for _, v := range feature.Versions {
 		declared.Versions = append(declared.Versions, transition.VersionTasks{

@@ -299,19 +299,21 @@ func (f *finder) search(ctx context.Context, clients task.Clients, inspection *t
 	f.notify(string(feature.Name), 0)
 }
 
-// findAll calls every task's finder. If one does not return in time, what it has begun
-// ends when stray is closed, which is nil otherwise.
+// findAll calls every task's finder, also after one failed: what others find does not
+// depend on it. The error is the first. If one does not return in time, what it has begun
+// ends when stray is closed, which is nil otherwise, and no other is called.
 func findAll(ctx context.Context, clients task.Clients, tasks lifecycle.Tasks) (found *transition.Leftovers, stray <-chan struct{}) {
 	found = &transition.Leftovers{}
 	for _, t := range tasks {
 		resources, stray, err := findInTime(ctx, clients, t)
-		if err != nil {
+		if err != nil && found.Err == "" {
 			found.Err = shorten(t.Name + ": " + err.Error())
+		}
+		if stray != nil {
 			return found, stray
 		}
-		found.Resources = append(found.Resources, resources...)
-		for range resources {
-			found.Held, found.Unread = append(found.Held, t.Waits), append(found.Unread, t.Unread)
+		for _, r := range resources {
+			found.Resources = append(found.Resources, transition.Finding{ResourceLeftovers: r, Held: t.Waits, Unread: t.Unread})
 		}
 	}
 	return found, nil

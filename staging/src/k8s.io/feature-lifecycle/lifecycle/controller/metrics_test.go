@@ -88,10 +88,13 @@ func condition(kind string, status metav1.ConditionStatus, reason string) metav1
 func TestCollector(t *testing.T) {
 	began := metav1.NewMicroTime(time.UnixMilli(1_800_000_000_250))
 	on, off := ptr.To(true), ptr.To(false)
-	leftovers := []v1alpha1.ResourceLeftovers{
+	var leftovers []transition.Finding
+	for _, l := range []v1alpha1.ResourceLeftovers{
 		{Group: "apps", Resource: "statefulsets", Field: "spec.x", Count: 2},
 		{Group: "apps", Resource: "statefulsets", Field: "spec.x", Count: 1},
 		{Resource: "pods", Count: 7},
+	} {
+		leftovers = append(leftovers, transition.Finding{ResourceLeftovers: l})
 	}
 	for name, test := range map[string]struct {
 		status v1alpha1.FeatureStatus

@@ -39,7 +39,7 @@ type shownFeatures struct {
 type shownFeature struct {
 	status *v1alpha1.FeatureStatus
 	// leftovers are what was found of a feature that is off.
-	leftovers []v1alpha1.ResourceLeftovers
+	leftovers []transition.Finding
 }
 
 func newShownFeatures() *shownFeatures { return &shownFeatures{features: map[string]shownFeature{}} }

@@ -44,6 +44,8 @@ type leftBehind struct {
 	objects []task.StoredObject
 	// lists is the number of pages that were read.
 	lists int
+	// fails has the error of each resource that cannot be read.
+	fails map[string]error
 }
 
 // listed returns the number of pages that were read.
@@ -53,10 +55,13 @@ func (s *leftBehind) listed() int {
 	return s.lists
 }
 
-func (s *leftBehind) List(context.Context, schema.GroupResource, int64, string) ([]task.StoredObject, string, error) {
+func (s *leftBehind) List(_ context.Context, resource schema.GroupResource, _ int64, _ string) ([]task.StoredObject, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists++
+	if err := s.fails[resource.Resource]; err != nil {
+		return nil, "", err
+	}
 	return append([]task.StoredObject(nil), s.objects...), "", nil
 }
 
@@ -225,4 +230,36 @@ func TestRemovedFieldThatIsFoundIsSearchedAgain(t *testing.T) {
 	expect("a newer one is", of(hue), 0)
 	servers[0].Binary = "unknown"
 	expect("its version cannot be read", of(hue), 1)
+}
+
+// TestFailedSearchOfEnabledFeatureIsReported: what servers cannot search may be what they
+// cannot read. What they found elsewhere is named all the same.
+func TestFailedSearchOfEnabledFeatureIsReported(t *testing.T) {
+	lamps, hues := schema.GroupResource{Resource: "lamps"}, schema.GroupResource{Resource: "hues"}
+	tasks := lifecycle.Tasks{lifecycle.ClearUnreadable(lamps), lifecycle.ClearUnreadable(hues), lifecycle.ClearCollection(schema.GroupResource{Resource: "shades"})}
+	declared := lifecycle.Feature{Name: "A", OnDisable: tasks}
+	inWorld(t, func(w *world) {
+		s := &leftBehind{fails: map[string]error{"lamps": errors.New("no key"), "hues": errors.New("no key")}}
+		w.tasks = task.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Mapper: lastingMapper{meta.NewDefaultRESTMapper(nil)}, Storage: s}
+		w.recorder = record.NewFakeRecorder(100)
+		w.emulate("1.36", []v1alpha1.ReportedFeature{gate("A", true)}, "s1")
+		w.serve("s1")
+		w.until(time.Minute, "reported as not examined", func() bool {
+			clean := w.condition("A", v1alpha1.ConditionClean)
+			return clean.Reason == v1alpha1.ReasonNotExamined && strings.Contains(clean.Message, "ClearUnreadable/lamps: no key")
+		})
+		s.mu.Lock()
+		delete(s.fails, "hues")
+		s.objects = []task.StoredObject{{Name: "old", Key: "/registry/hues/old", Unreadable: context.DeadlineExceeded}}
+		s.mu.Unlock()
+		w.until(findPeriod, "found behind what fails", func() bool {
+			clean := w.condition("A", v1alpha1.ConditionClean)
+			return clean.Reason == v1alpha1.ReasonUnreadable && strings.Contains(clean.Message, "1 hues (old)") && strings.Contains(clean.Message, "ClearUnreadable/lamps: no key") &&
+				strings.Contains(clean.Message, "also removes everything else that it stores, so save that, too: delete every object of shades, and what they own")
+		})
+		s.mu.Lock()
+		s.fails, s.objects = nil, nil
+		s.mu.Unlock()
+		w.until(findPeriod, "read again", func() bool { return w.condition("A", v1alpha1.ConditionClean).Reason == v1alpha1.ReasonInUse })
+	}, declared)
 }

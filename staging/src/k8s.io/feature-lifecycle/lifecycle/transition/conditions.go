@@ -180,8 +180,8 @@ func (s *step) misdeclared() bool {
 
 // unreadable returns true for a feature that is on while stored objects hold something
 // that servers of this version do not read, and reports it: the servers were replaced
-// without a check. Until the first search of another server, and after one that failed,
-// the condition stays.
+// without a check. It reports a search that failed, too. Until the first search of another
+// server the condition stays, and so does a finding after a search that failed.
 func (s *step) unreadable() bool {
 	before := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionClean)
 	was := before != nil && before.Reason == v1alpha1.ReasonUnreadable
@@ -189,25 +189,44 @@ func (s *step) unreadable() bool {
 	switch {
 	case s.Status.State != v1alpha1.StateOn:
 		return false
-	case found == nil || found.Err != "":
-		return was
+	case found == nil:
+		return was || before != nil && before.Reason == v1alpha1.ReasonNotExamined
 	}
 	var parts []string
-	for i, r := range found.Resources {
-		if i < len(found.Unread) && found.Unread[i] != "" {
-			parts = append(parts, describeLeftovers([]v1alpha1.ResourceLeftovers{r})+": "+found.Unread[i])
+	for _, r := range found.Resources {
+		if r.Unread != "" {
+			parts = append(parts, describeLeftovers([]Finding{r})+": "+r.Unread)
 		}
 	}
-	if len(parts) == 0 {
+	failed := found.Err != "" && s.view.Declared.Unread
+	switch {
+	case len(parts) > 0:
+		message := s.unreadMessage(parts, found.Err)
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonUnreadable, message)
+		if !was {
+			s.event(true, EventUnreadable, "%s", message)
+		}
+	case failed && !was:
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonNotExamined,
+			"the feature is on, and looking for what servers of this version do not read failed and is tried again: "+found.Err)
+	case !failed:
 		return false
 	}
-	message := fmt.Sprintf("an older version stored what servers of this version do not read: %s; servers of the older version read it, so save there what is to be kept; "+
-		"turning the feature off removes it: %s, wait until it is Off, and turn it on again", strings.Join(parts, "; "), s.howToTurnOff())
-	s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonUnreadable, message)
-	if !was {
-		s.event(true, EventUnreadable, "%s", message)
-	}
 	return true
+}
+
+// unreadMessage names what servers of this version do not read, and the way out. Whether an
+// older or a newer version stored it, or whether it is damaged, its bytes do not show.
+func (s *step) unreadMessage(parts []string, err string) string {
+	message := fmt.Sprintf("another version stored what servers of this version do not read: %s; servers of the version that stored it read it, unless it is damaged, so save there what is to be kept; "+
+		"turning the feature off removes it: %s, wait until it is Off, and turn it on again", strings.Join(parts, "; "), s.howToTurnOff())
+	if clears := s.view.Declared.Clears; len(clears) > 0 {
+		message += "; turning the feature off also removes everything else that it stores, so save that, too: " + strings.Join(clears, "; ")
+	}
+	if err != "" {
+		message += "; there may be more, since the search failed and is tried again: " + err
+	}
+	return message
 }
 
 // howToTurnOff describes what turns the feature off.
@@ -221,9 +240,9 @@ func (s *step) howToTurnOff() string {
 // leftoversMessage names what is left, and what people do about it: howToClean where
 // tasks remove it, and by hand where tasks only wait.
 func leftoversMessage(found *Leftovers, removes bool, howToClean string) string {
-	var removable, held []v1alpha1.ResourceLeftovers
-	for i, r := range found.Resources {
-		if !removes || i < len(found.Held) && found.Held[i] {
+	var removable, held []Finding
+	for _, r := range found.Resources {
+		if !removes || r.Held {
 			held = append(held, r)
 		} else {
 			removable = append(removable, r)
@@ -241,7 +260,7 @@ func leftoversMessage(found *Leftovers, removes bool, howToClean string) string 
 }
 
 // describeLeftovers names the objects of resources.
-func describeLeftovers(resources []v1alpha1.ResourceLeftovers) string {
+func describeLeftovers(resources []Finding) string {
 	var parts []string
 	for _, r := range resources {
 		name := r.Resource

@@ -319,7 +319,7 @@ func TestTaskOfOtherDirectionUnknown(t *testing.T) {
 
 // TestLeftoversMessageNamesCleanup: what a flow offers for that is its own.
 func TestLeftoversMessageNamesCleanup(t *testing.T) {
-	left := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "widgets", Group: "example.com", Field: "spec.color", Count: 1, Examples: []string{"default/lamp"}}}}
+	left := &Leftovers{Resources: []Finding{{ResourceLeftovers: v1alpha1.ResourceLeftovers{Resource: "widgets", Group: "example.com", Field: "spec.color", Count: 1, Examples: []string{"default/lamp"}}}}}
 	view := View{Servers: []tracker.Server{server("a", false)}, Declared: Declared{OnDisable: []string{"ClearA"}, Removes: true}, Leftovers: left}
 	own := settings
 	own.HowToClean = "call the gardener"
@@ -352,7 +352,7 @@ func enabled(f *v1alpha1.Feature) *v1alpha1.Feature {
 func TestNoWriteWithoutChange(t *testing.T) {
 	for name, view := range map[string]View{
 		"at rest":             {Servers: []tracker.Server{server("a", false), server("b", false)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
-		"with leftovers":      {Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "pods", Count: 3}}}},
+		"with leftovers":      {Servers: []tracker.Server{server("a", false)}, Declared: declared, Leftovers: &Leftovers{Resources: []Finding{{ResourceLeftovers: v1alpha1.ResourceLeftovers{Resource: "pods", Count: 3}}}}},
 		"waiting for users":   {Servers: []tracker.Server{server("a", true)}, Declared: declared, Instances: []tracker.Instance{user("n1", false)}},
 		"servers disagree":    {Servers: []tracker.Server{server("a", false), server("b", true)}},
 		"a server is missing": {Servers: []tracker.Server{server("a", false), {ID: "b"}}},
@@ -386,7 +386,7 @@ func TestRestartOfOneServerOfSeveralChangesNothingAtRest(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	leftovers := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Group: "apps", Resource: "statefulsets", Field: "spec.x", Count: 2, Examples: []string{"ns/a", "ns/b"}}}}
+	leftovers := &Leftovers{Resources: []Finding{{ResourceLeftovers: v1alpha1.ResourceLeftovers{Group: "apps", Resource: "statefulsets", Field: "spec.x", Count: 2, Examples: []string{"ns/a", "ns/b"}}}}}
 	for name, tc := range map[string]struct {
 		state        v1alpha1.FeatureState
 		view         View

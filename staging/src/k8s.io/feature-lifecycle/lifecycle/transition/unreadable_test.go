@@ -31,15 +31,14 @@ import (
 // servers were replaced without a check, from the first search to the feature's end.
 func TestUnreadableReportedOfEnabledFeature(t *testing.T) {
 	f, now := feature(v1alpha1.StateOn), start
-	found := &Leftovers{
-		Resources: []v1alpha1.ResourceLeftovers{
-			{Resource: "lamps", Count: 2, Examples: []string{"ns/a", "ns/b"}},
-			{Resource: "lamps", Field: "spec.hue", Count: 1, Examples: []string{"ns/c"}},
-			{Resource: "widgets", Field: "spec.x", Count: 3},
-		},
-		Held:   []bool{false, false, false},
-		Unread: []string{"no server can decode it", "1.37 does not have the field spec.hue", ""},
+	all := []Finding{
+		{ResourceLeftovers: v1alpha1.ResourceLeftovers{Resource: "lamps", Count: 2, Examples: []string{"ns/a", "ns/b"}}, Unread: "no server can decode it"},
+		{ResourceLeftovers: v1alpha1.ResourceLeftovers{Resource: "lamps", Field: "spec.hue", Count: 1, Examples: []string{"ns/c"}}, Unread: "1.37 does not have the field spec.hue"},
+		{ResourceLeftovers: v1alpha1.ResourceLeftovers{Resource: "widgets", Field: "spec.x", Count: 3}},
 	}
+	found, read, failed := &Leftovers{Resources: all}, &Leftovers{Resources: all[2:]}, &Leftovers{Err: "no key"}
+	unread := declared
+	unread.Unread, unread.Clears = true, []string{"delete every object of lamps", "remove spec.x from every stored object of widgets"}
 	for _, step := range []struct {
 		what   string
 		on     bool
@@ -48,16 +47,21 @@ func TestUnreadableReportedOfEnabledFeature(t *testing.T) {
 		events int
 	}{
 		{"not searched", true, nil, v1alpha1.ReasonInUse, 0},
+		{"the first search fails", true, failed, v1alpha1.ReasonNotExamined, 0},
+		{"another server leads, and has not searched what could not be", true, nil, v1alpha1.ReasonNotExamined, 0},
 		{"nothing is found", true, &Leftovers{}, v1alpha1.ReasonInUse, 0},
-		{"something is found", true, found, v1alpha1.ReasonUnreadable, 1},
+		{"a search fails before something was found", true, failed, v1alpha1.ReasonNotExamined, 0},
+		{"a part of it fails, and others find something", true, &Leftovers{Resources: all, Err: "no key"}, v1alpha1.ReasonUnreadable, 1},
+		{"all of it is searched", true, found, v1alpha1.ReasonUnreadable, 0},
 		{"it still is", true, found, v1alpha1.ReasonUnreadable, 0},
 		{"another server leads, and has not searched", true, nil, v1alpha1.ReasonUnreadable, 0},
-		{"a search fails", true, &Leftovers{Err: "no etcd"}, v1alpha1.ReasonUnreadable, 0},
-		{"what is found is read", true, &Leftovers{Resources: found.Resources[2:], Unread: []string{""}}, v1alpha1.ReasonInUse, 0},
+		{"a search fails", true, failed, v1alpha1.ReasonUnreadable, 0},
+		{"a part fails, and what others find is read", true, &Leftovers{Resources: all[2:], Err: "no key"}, v1alpha1.ReasonUnreadable, 0},
+		{"what is found is read", true, read, v1alpha1.ReasonInUse, 0},
 		{"it returns", true, found, v1alpha1.ReasonUnreadable, 1},
 		{"the feature turns off", false, found, v1alpha1.ReasonInUse, 0},
 	} {
-		d := Next(f, View{Servers: []tracker.Server{server("a", step.on)}, Declared: declared, Leftovers: step.found}, settings, now)
+		d := Next(f, View{Servers: []tracker.Server{server("a", step.on)}, Declared: unread, Leftovers: step.found}, settings, now)
 		f.Status = d.Status
 		now = now.Add(time.Minute)
 		clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
@@ -70,6 +74,12 @@ func TestUnreadableReportedOfEnabledFeature(t *testing.T) {
 		if clean.Reason != step.reason || len(events) != step.events {
 			t.Errorf("%s: got %s and the events %v, want %s and %d", step.what, clean.Reason, events, step.reason, step.events)
 		}
+		if step.found != nil && step.found.Err != "" && (len(step.found.Resources) == len(all) || step.reason == v1alpha1.ReasonNotExamined) != strings.Contains(clean.Message, "failed and is tried again: no key") {
+			t.Errorf("%s: the message is %q", step.what, clean.Message)
+		}
+		if step.reason == v1alpha1.ReasonNotExamined && clean.Status != metav1.ConditionUnknown {
+			t.Errorf("%s: status %s", step.what, clean.Status)
+		}
 		if step.reason != v1alpha1.ReasonUnreadable {
 			continue
 		}
@@ -78,13 +88,14 @@ func TestUnreadableReportedOfEnabledFeature(t *testing.T) {
 		}
 		for _, says := range []string{
 			"2 lamps (ns/a, ns/b): no server can decode it", "1 lamps have spec.hue (ns/c): 1.37 does not have the field spec.hue",
-			"servers of the older version read it", "set --feature-gates=F=false in all components, wait until it is Off, and turn it on again",
+			"another version stored", "servers of the version that stored it read it, unless it is damaged", "set --feature-gates=F=false in all components, wait until it is Off, and turn it on again",
+			"also removes everything else that it stores, so save that, too: delete every object of lamps; remove spec.x from every stored object of widgets",
 		} {
 			if !strings.Contains(clean.Message, says) {
 				t.Errorf("%s: the message is %q, want it to say %q", step.what, clean.Message, says)
 			}
 		}
-		if strings.Contains(clean.Message, "widgets") {
+		if strings.Contains(clean.Message, "3 widgets") {
 			t.Errorf("%s: the message names what is read: %q", step.what, clean.Message)
 		}
 		for _, event := range events {
@@ -99,10 +110,19 @@ func TestUnreadableReportedOfEnabledFeature(t *testing.T) {
 func TestUnreadableOfDynamicFeature(t *testing.T) {
 	f := enabled(feature(v1alpha1.StateOn))
 	servers := controlled([]tracker.Server{server("a", true)}, v1alpha1.ControlDynamic)
-	found := &Leftovers{Resources: []v1alpha1.ResourceLeftovers{{Resource: "lamps", Count: 1}}, Unread: []string{"no server can decode it"}}
+	found := &Leftovers{Resources: []Finding{{ResourceLeftovers: v1alpha1.ResourceLeftovers{Resource: "lamps", Count: 1}, Unread: "no server can decode it"}}}
 	d := Next(f, View{Servers: servers, Declared: declared, Leftovers: found}, settings, start)
 	clean := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionClean)
-	if clean.Reason != v1alpha1.ReasonUnreadable || !strings.Contains(clean.Message, "set spec.enabled to false") {
+	if clean.Reason != v1alpha1.ReasonUnreadable || !strings.Contains(clean.Message, "set spec.enabled to false") || strings.Contains(clean.Message, "everything else") {
+		t.Errorf("Clean is %+v", clean)
+	}
+}
+
+// TestFailedInspectionOfEnabledFeature: a search that has nothing to find of a feature that
+// is on does not make what it stores unknown.
+func TestFailedInspectionOfEnabledFeature(t *testing.T) {
+	d := Next(feature(v1alpha1.StateOn), View{Servers: []tracker.Server{server("a", true)}, Declared: declared, Leftovers: &Leftovers{Err: "no schemas"}}, settings, start)
+	if clean := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionClean); clean.Reason != v1alpha1.ReasonInUse {
 		t.Errorf("Clean is %+v", clean)
 	}
 }

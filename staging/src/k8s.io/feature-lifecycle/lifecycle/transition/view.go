@@ -75,6 +75,12 @@ type Declared struct {
 	// Removes is true when a task of OnDisable removes something; others wait
 	// for people to do that.
 	Removes bool
+	// Clears describes the tasks of OnDisable that remove what servers of this version
+	// read.
+	Clears []string
+	// Unread is true when a task finds what servers of this version do not read
+	// (task.Task.Unread). That is searched while the feature is on, too.
+	Unread bool
 	// StartupBlocking are those of the tasks of OnUpgrade that have to run before a server
 	// has the feature on.
 	StartupBlocking []string
@@ -115,18 +121,22 @@ func (d Declared) knows(state v1alpha1.FeatureState, task string) bool {
 // Leftovers are what the finders found.
 type Leftovers struct {
 	// Resources has an entry for each resource and field that still holds
-	// something of the feature.
-	Resources []v1alpha1.ResourceLeftovers
-	// Held is true for each of Resources that no task removes, so that a user has to. What
-	// it does not cover is removed.
-	Held []bool
-	// Unread describes, for each of Resources, why servers of this version do not read it
-	// (task.Task.Unread); "" if they do.
-	Unread []string
+	// something of the feature, also where the search of others failed.
+	Resources []Finding
 	// Err is the reason why the search failed, "" when it did not.
 	Err string
 	// Misdeclared are sentences about what is declared and the server does not have.
 	Misdeclared []string
+}
+
+// Finding is a resource, and a field of it, that holds something of a feature.
+type Finding struct {
+	v1alpha1.ResourceLeftovers
+	// Held is true when no task removes it, so that a user has to.
+	Held bool
+	// Unread describes why servers of this version do not read it (task.Task.Unread); ""
+	// if they do.
+	Unread string
 }
 
 // Attempt is one attempt at the first task of a transition by this process.

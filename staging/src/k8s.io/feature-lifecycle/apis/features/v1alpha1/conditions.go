@@ -80,13 +80,14 @@ const (
 	// ReasonInUse: the feature is not off, so what is stored is in use. The status
 	// is Unknown.
 	ReasonInUse = "InUse"
-	// ReasonNotExamined: looking for leftovers failed or is still under way.
+	// ReasonNotExamined: looking for leftovers failed or is still under way. Of a feature
+	// that is on, looking for what servers of this version do not read failed.
 	ReasonNotExamined = "NotExamined"
 	// ReasonMisdeclared: tasks of the feature are declared for what the server does not
 	// have, so that what is stored is unknown. It is set whatever the state is.
 	ReasonMisdeclared = "Misdeclared"
 	// ReasonUnreadable: stored objects hold something that servers of this version do not
-	// read, such as an API version or a field that an older one had. It is set for a feature
+	// read, such as an API version or a field that another one has. It is set for a feature
 	// that is on; of one that is off, that is a leftover.
 	ReasonUnreadable = "Unreadable"
 )
