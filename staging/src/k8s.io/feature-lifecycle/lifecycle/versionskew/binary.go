@@ -72,7 +72,7 @@ func (b Binary) Has(gate string) bool {
 func (b Binary) Complete(q Input, m Move) Input {
 	specs := b.Specs[featuregate.Feature(q.Feature.Name)]
 	q.To, q.Down = m.Target.String(), m.Target.LessThan(m.Current)
-	q.Current, q.Target = SpecAt(specs, m.Current), SpecAt(specs, m.Target)
+	q.Current, q.Target = SpecOf(q.Feature, specs, m.Current), SpecAt(specs, m.Target)
 	q.Dependences = slices.Clone(q.Dependences)
 	for i := range q.Dependences {
 		d := &q.Dependences[i]

@@ -34,7 +34,7 @@ func (q Input) Refuses() (Result, bool) {
 			why, next = append(why, w), append(next, n)
 		}
 	}
-	return Result{metav1.ConditionFalse, v1alpha1.ReasonRefusesToStart, strings.Join(why, "; "), strings.Join(next, "; ")}, len(why) > 0
+	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRefusesToStart, Why: strings.Join(why, "; "), Next: strings.Join(next, "; ")}, len(why) > 0
 }
 
 // refusesValue is about values of gates, anywhere (component-base/featuregate,

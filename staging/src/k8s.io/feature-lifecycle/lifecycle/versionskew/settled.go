@@ -39,14 +39,14 @@ func (q Input) atRest() (Result, bool) {
 	why := fmt.Sprintf("the feature is %s", state)
 	switch state {
 	case "":
-		return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, "the feature has no state yet", "wait until a kube-apiserver has reconciled it"}, false
+		return Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: "the feature has no state yet", Next: "wait until a kube-apiserver has reconciled it"}, false
 	case v1alpha1.StateOn, v1alpha1.StateOff:
 		if configured == nil || configured.Value == (state == v1alpha1.StateOn) {
 			return Result{}, true
 		}
 		why = fmt.Sprintf("the feature is %s and configured as %t, and has not begun to change", state, configured.Value)
 	}
-	return Result{metav1.ConditionFalse, v1alpha1.ReasonInTransition, why, q.wait()}, false
+	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInTransition, Why: why, Next: q.wait()}, false
 }
 
 // wait describes how a transition completes. Stored objects have to wait for that,
@@ -67,20 +67,24 @@ func (q Input) wait() string {
 // settled withdraws the answer that a move is safe while processes contradict the
 // feature's recorded state, on which everything else here relies. A user with the
 // feature off while it is on does no harm to stored objects: nodes may run a version
-// that has it off.
+// that has it off. It also withdraws the answer for the way up while the search failed for
+// what servers of the cluster's version do not read. The version below may read it.
 func (q Input) settled(v Result) Result {
 	if v.Status != metav1.ConditionTrue {
 		return v
 	}
 	status := &q.Feature.Status
-	consistent := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConsistent)
+	consistent, clean := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionConsistent), meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionClean)
 	switch {
 	case consistent != nil && consistent.Status == metav1.ConditionFalse &&
 		(consistent.Reason == v1alpha1.ReasonServersDisagree || consistent.Reason == v1alpha1.ReasonReportMissing):
-		return Result{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled, "the servers do not agree on the value: " + consistent.Message, "wait until the condition Consistent is True"}
+		return Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonUnsettled, Why: "the servers do not agree on the value: " + consistent.Message, Next: "wait until the condition Consistent is True"}
 	case status.State == v1alpha1.StateOff && meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionUsesMatch):
-		return Result{metav1.ConditionUnknown, v1alpha1.ReasonUnsettled,
-			"the feature is off, and what processes store that have it on is not known: " + meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUsesMatch).Message, "wait until the condition UsesMatch is True"}
+		return Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonUnsettled,
+			Why:  "the feature is off, and what processes store that have it on is not known: " + meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUsesMatch).Message,
+			Next: "wait until the condition UsesMatch is True"}
+	case status.State == v1alpha1.StateOn && !q.Down && clean != nil && clean.Reason == v1alpha1.ReasonNotExamined:
+		return Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: clean.Message, Next: "wait until the condition Clean has another reason than " + v1alpha1.ReasonNotExamined}
 	default:
 		return v
 	}

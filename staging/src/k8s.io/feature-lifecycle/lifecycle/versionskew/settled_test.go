@@ -107,6 +107,20 @@ func TestUnsettledFeatureNotSafe(t *testing.T) {
 			}
 		})
 	}
+	// Servers that cannot search do not know what they would lose on the way up.
+	unexamined := feature(v1alpha1.StateOn)
+	unexamined.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionClean, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExamined, Message: "no key"}}
+	for name, got := range map[string]Result{
+		"up":    Evaluate(Input{Feature: unexamined, To: "1.37", Current: beta, Target: beta}),
+		"ahead": EvaluateAhead(Input{Feature: unexamined, To: "1.37", Current: ga}),
+	} {
+		if got.Status != metav1.ConditionUnknown || got.Reason != v1alpha1.ReasonNotExaminedForVersion || got.Why != "no key" || got.Next == "" {
+			t.Errorf("not searched, %s: got %+v", name, got)
+		}
+	}
+	if got := Evaluate(Input{Feature: unexamined, To: "1.35", Down: true, Current: beta, Target: beta}); got.Status != metav1.ConditionTrue {
+		t.Errorf("not searched, down: got %+v", got)
+	}
 	// A problem that exists in any case is reported first.
 	if got := Evaluate(Input{Feature: disagree(on, v1alpha1.ReasonServersDisagree), To: "1.35", Down: true, Current: beta, Target: absent, Clears: true}); got.Reason != v1alpha1.ReasonNotInAdjacentVersion {
 		t.Errorf("got %+v", got)

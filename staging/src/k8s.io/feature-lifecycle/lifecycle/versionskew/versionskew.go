@@ -43,9 +43,32 @@ type Spec struct {
 // SpecAt returns a gate's spec at a version, from its specs by version. Binaries of the
 // version are taken to be compatible with the minor version before, as they are without
 // the flag --min-compatibility-version: specs that require more do not hold (KEP-4330).
+// The flags of binaries that do not run yet are unknown; of those that run see SpecOf.
 func SpecAt(specs featuregate.VersionedSpecs, version *utilversion.Version) Spec {
+	return specAt(specs, version, version.SubtractMinor(1))
+}
+
+// SpecOf returns the spec of a feature's gate in the cluster, whose version is given. That
+// is the one of SpecAt, unless the default that servers report shows that they were started
+// with another --min-compatibility-version.
+func SpecOf(feature *v1alpha1.Feature, specs featuregate.VersionedSpecs, version *utilversion.Version) Spec {
+	usual, reported := SpecAt(specs, version), feature.Status.Default
+	if reported == nil || *reported == usual.Default {
+		return usual
+	}
+	// Compatible with no version before, and with all.
+	for _, compatible := range []*utilversion.Version{version, utilversion.MajorMinor(0, 0)} {
+		if other := specAt(specs, version, compatible); other.Default == *reported {
+			return other
+		}
+	}
+	return usual
+}
+
+// specAt returns a gate's spec in binaries of a version that are compatible with another
+// one.
+func specAt(specs featuregate.VersionedSpecs, version, compatible *utilversion.Version) Spec {
 	var at Spec
-	compatible := version.SubtractMinor(1)
 	for _, s := range specs {
 		if s.Version.GreaterThan(version) {
 			break
@@ -174,9 +197,9 @@ func Evaluate(q Input) Result {
 	state := q.Feature.Status.State
 	switch {
 	case q.Down && len(q.Tasks) > 0:
-		return Result{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
-			fmt.Sprintf("what is stored is in the form of %s, and the tasks that bring it to that of %s have not run: %s", q.Feature.Status.Version, q.To, strings.Join(q.Tasks, ", ")),
-			fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until status.version is %s, before any binary is replaced", q.To, q.To)}
+		return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
+			Why:  fmt.Sprintf("what is stored is in the form of %s, and the tasks that bring it to that of %s have not run: %s", q.Feature.Status.Version, q.To, strings.Join(q.Tasks, ", ")),
+			Next: fmt.Sprintf("restart all kube-apiservers of this version with --emulated-version=%s and wait until status.version is %s, before any binary is replaced", q.To, q.To)}
 	case q.StartupBlocked():
 		return q.obstacles()
 	case state == v1alpha1.StateOff && q.Leftovers != "":
@@ -252,7 +275,7 @@ func (q Input) ask(why string) Result {
 	if namespace := q.Feature.Namespace; namespace != "" && namespace != metav1.NamespaceSystem {
 		source = fmt.Sprintf("the notes of release %s can tell", q.To)
 	}
-	return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, why, source}
+	return Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: why, Next: source}
 }
 
 // onAtTarget returns the value that the feature has there if nothing is changed.
@@ -272,8 +295,9 @@ func (q Input) unread() Result {
 
 // lost returns the result for fields that the other version lost while it kept the gate.
 func (q Input) lost() Result {
-	return Result{metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, fmt.Sprintf("the feature is on, and %s loses what stored objects have of it: %s", q.To, q.Lost),
-		q.off() + ", before any binary is replaced"}
+	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotInAdjacentVersion,
+		Why:  fmt.Sprintf("the feature is on, and %s loses what stored objects have of it: %s", q.To, q.Lost),
+		Next: q.off() + ", before any binary is replaced"}
 }
 
 // StartupBlocked returns true when servers of the other version have the feature on as
@@ -295,9 +319,9 @@ func (q Input) obstacles() Result {
 	if off == "" {
 		off = fmt.Sprintf("start the servers of %s with --feature-gates=%s=false", q.To, q.Feature.Name)
 	}
-	return Result{metav1.ConditionFalse, v1alpha1.ReasonNeedsTasks,
-		fmt.Sprintf("the feature is on in %s, "+never+": %s", q.To, q.To, tasks, q.Obstacles),
-		fmt.Sprintf("%s; turn it on again once status.version is %s", off, q.To)}
+	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNeedsTasks,
+		Why:  fmt.Sprintf("the feature is on in %s, "+never+": %s", q.To, q.To, tasks, q.Obstacles),
+		Next: fmt.Sprintf("%s; turn it on again once status.version is %s", off, q.To)}
 }
 
 // loses returns the result for a feature that is on here and off there.
@@ -310,7 +334,7 @@ func (q Input) loses() Result {
 	case q.Harmless != "":
 		return Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; %s", how, q.Harmless)}
 	case !q.Clears:
-		return Result{metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how), q.off()}
+		return Result{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion, Why: fmt.Sprintf("the feature is on and %s; it does not declare what it stores", how), Next: q.off()}
 	case q.Examined && q.Used == "":
 		return Result{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the feature is on and %s; no stored object uses it now", how)}
 	}
@@ -318,7 +342,8 @@ func (q Input) loses() Result {
 	if q.Used != "" {
 		used = "what uses it (" + q.Used + ")"
 	}
-	return Result{metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), q.off()}
+	return Result{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotInAdjacentVersion,
+		Why: fmt.Sprintf("the feature is on and %s, where %s may be lost, or stand in the way of updates and deletions", how, used), Next: q.off()}
 }
 
 // off describes how the feature is turned off before binaries are replaced, while a

@@ -229,3 +229,39 @@ func TestSpecAtWithMinCompatibilityVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestSpecOfFollowsReportedDefault: what servers report shows which of the specs that
+// require a compatibility version hold.
+func TestSpecOfFollowsReportedDefault(t *testing.T) {
+	strict := featuregate.VersionedSpecs{
+		{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta},
+		{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta, Default: true, MinCompatibilityVersion: utilversion.MustParse("1.36")},
+	}
+	plain := featuregate.VersionedSpecs{{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Beta}}
+	for name, tc := range map[string]struct {
+		specs    featuregate.VersionedSpecs
+		version  string
+		reported *bool
+		want     Spec
+	}{
+		"no report":                             {strict, "1.36", nil, betaOff},
+		"without the flag":                      {strict, "1.36", ptr.To(false), betaOff},
+		"compatible with no version before":     {strict, "1.36", ptr.To(true), beta},
+		"the next version without the flag":     {strict, "1.37", ptr.To(true), beta},
+		"the next one, compatible with 1.35":    {strict, "1.37", ptr.To(false), betaOff},
+		"a gate that does not depend on that":   {plain, "1.36", ptr.To(true), betaOff},
+		"a gate that the version does not have": {strict, "1.35", ptr.To(true), absent},
+		"a gate that this binary does not know": {nil, "1.36", ptr.To(true), absent},
+	} {
+		f := feature(v1alpha1.StateOn)
+		f.Status.Default = tc.reported
+		version := utilversion.MustParse(tc.version)
+		if got := SpecOf(f, tc.specs, version); got != tc.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tc.want)
+		}
+		completed := Binary{Specs: map[featuregate.Feature]featuregate.VersionedSpecs{"F": tc.specs}}.Complete(Input{Feature: f}, Move{Current: version, Target: version.AddMinor(1)})
+		if completed.Current != tc.want {
+			t.Errorf("%s: Complete has %+v, want %+v", name, completed.Current, tc.want)
+		}
+	}
+}
