@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -231,21 +232,68 @@ type Field struct {
 // Null is no value. It is an error if the path cannot be read, or if a function chooses
 // the values: only the task's finder knows that.
 func (f Field) In(object map[string]any) (bool, error) {
+	matches, err := f.matches()
+	if err != nil {
+		return false, err
+	}
+	return matches(object), nil
+}
+
+// matches returns the function that returns whether an object has the field.
+func (f Field) matches() (func(object map[string]any) bool, error) {
 	if f.Path == "" {
-		return true, nil
+		return func(map[string]any) bool { return true }, nil
 	}
 	if f.Chosen {
-		return false, fmt.Errorf("%s %s: a function chooses the values that count; ask the finder of its task, or name one in Value", f.Resource, f.Path)
+		return nil, fmt.Errorf("%s %s: a function chooses the values that count; ask the finder of its task, or name one in Value", f.Resource, f.Path)
 	}
 	path, err := ParsePath(f.Path)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	m := matcher{path: path, value: f.Value}
 	if f.Value != "" {
 		m.wanted = m.isValue
 	}
-	return m.matches(object), nil
+	return m.matches, nil
+}
+
+// ErrNotServed is returned for a resource that the API does not serve, so that it does not
+// show what is stored.
+var ErrNotServed = errors.New("the API does not serve it")
+
+// FindIn counts the objects that have the field, as In finds it, and names some. It reads
+// them through the API in one version of the resource, or in the one that the server
+// prefers if version is "". The caller needs the verb list. It is for clients that look for
+// what another version of the server does not read: a Task has a finder of its own.
+func (f Field) FindIn(ctx context.Context, clients Clients, version string) (v1alpha1.ResourceLeftovers, error) {
+	none := v1alpha1.ResourceLeftovers{Group: f.Resource.Group, Resource: f.Resource.Resource, Field: f.shown()}
+	matches, err := f.matches()
+	if err != nil {
+		return none, err
+	}
+	versions, err := servedVersions(clients, f.Resource)
+	switch {
+	case err != nil:
+		return none, err
+	case len(versions) == 0 || version != "" && !slices.Contains(versions, version):
+		return none, ErrNotServed
+	case version == "":
+		version = versions[0]
+	}
+	found, err := find(ctx, clients, f.Resource.WithVersion(version), f.shown(), func(o *unstructured.Unstructured) bool { return matches(o.Object) })
+	if err != nil || len(found) == 0 {
+		return none, err
+	}
+	return found[0], nil
+}
+
+// shown is the field as findings name it.
+func (f Field) shown() string {
+	if f.Value == "" {
+		return f.Path
+	}
+	return f.Path + "=" + f.Value
 }
 
 // BlockedError is returned for a task that cannot continue without an external action.

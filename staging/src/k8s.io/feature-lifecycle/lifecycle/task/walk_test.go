@@ -17,13 +17,18 @@ limitations under the License.
 package task
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
 // TestPagesBounded walks through objects of several sizes.
@@ -61,5 +66,64 @@ func TestPagesBounded(t *testing.T) {
 				t.Errorf("pages (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFieldFoundThroughAPI counts objects, also when a token expires in the middle.
+func TestFieldFoundThroughAPI(t *testing.T) {
+	first := []string{"ns/w00", "ns/w01", "ns/w02", "ns/w03", "ns/w04"}
+	for name, tc := range map[string]struct {
+		path, value, version string
+		want                 v1alpha1.ResourceLeftovers
+	}{
+		"a field":                    {"spec.field", "", "v1", v1alpha1.ResourceLeftovers{Field: "spec.field", Count: 20, Examples: first}},
+		"one value of it":            {"spec.field", "x", "v1", v1alpha1.ResourceLeftovers{Field: "spec.field=x", Count: 20, Examples: first}},
+		"a value that no object has": {"spec.field", "y", "v1", v1alpha1.ResourceLeftovers{Field: "spec.field=y"}},
+		"the objects":                {"", "", "v1", v1alpha1.ResourceLeftovers{Count: 21, Examples: first}},
+		"in any version":             {"spec.field", "", "", v1alpha1.ResourceLeftovers{Field: "spec.field", Count: 20, Examples: first}},
+	} {
+		expired := false
+		w := &wire{server: serve(append(many(20), widget("without", ""))...), size: 4, expired: func(token string) error {
+			if token != "after w07" {
+				return nil
+			}
+			expired = true
+			err := apierrors.NewResourceExpired("too old")
+			err.ErrStatus.Continue = "after w07 as of now"
+			return err
+		}}
+		tc.want.Group, tc.want.Resource = widgets.Group, widgets.Resource
+		got, err := Field{Resource: widgets.GroupResource(), Path: tc.path, Value: tc.value}.FindIn(t.Context(), w.clients(), tc.version)
+		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" || !expired {
+			t.Errorf("%s: error %v, a token expired: %t, found (-want +got):\n%s", name, err, expired, diff)
+		}
+	}
+}
+
+// TestFieldNotFoundThroughAPI: what was not read is not "nothing".
+func TestFieldNotFoundThroughAPI(t *testing.T) {
+	w := &wire{server: serve(many(3)...)}
+	field := Field{Resource: widgets.GroupResource(), Path: "spec.field"}
+	if _, err := field.FindIn(t.Context(), w.clients(), "v2"); !errors.Is(err, ErrNotServed) {
+		t.Errorf("another version: %v", err)
+	}
+	other := Field{Resource: schema.GroupResource{Group: "other.example.com", Resource: "widgets"}}
+	if _, err := other.FindIn(t.Context(), w.clients(), ""); !errors.Is(err, ErrNotServed) {
+		t.Errorf("another group: %v", err)
+	}
+	if n := len(w.requests()); n > 0 {
+		t.Errorf("%d requests for what is not served", n)
+	}
+	if _, err := (Field{Resource: widgets.GroupResource(), Path: "spec..x"}).FindIn(t.Context(), w.clients(), "v1"); err == nil {
+		t.Error("a wrong path is no error")
+	}
+	if _, err := (Field{Resource: widgets.GroupResource(), Path: "spec.x", Chosen: true}).FindIn(t.Context(), w.clients(), "v1"); err == nil {
+		t.Error("a function chooses, and nothing is wrong")
+	}
+	w.before = func(context.Context, request) error {
+		return apierrors.NewForbidden(widgets.GroupResource(), "", errors.New("no"))
+	}
+	if _, err := field.FindIn(t.Context(), w.clients(), "v1"); err == nil || !strings.Contains(err.Error(), "listing widgets.example.com") {
+		t.Errorf("forbidden: %v", err)
 	}
 }
