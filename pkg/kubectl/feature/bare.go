@@ -18,7 +18,6 @@ package feature
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,6 +27,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
@@ -55,12 +55,20 @@ func (b *bare) check(ctx context.Context, known gates, target *utilversion.Versi
 	r := newResult(m)
 	r.Unknown = append(r.Unknown, "the cluster has no Features, so it is not known which gates are on, what processes set, and what is stored of features that are off; only what its API shows was examined")
 	for _, name := range slices.Sorted(maps.Keys(known.catalog)) {
-		if a := b.answer(ctx, m, known.catalog[name]); a != nil {
+		a := b.answer(ctx, m, known.catalog[name])
+		if ctx.Err() != nil {
+			return nil, errInterrupted
+		}
+		if a != nil {
 			r.Features = append(r.Features, *a)
 		}
 	}
+	if next := known.ahead(target); next != nil {
+		r.GatesOf = next.release.Version()
+		r.Unknown = append(r.Unknown, next.unknown(r.Features)...)
+	}
 	r.conclude()
-	return r, ctx.Err()
+	return r, nil
 }
 
 // version returns the minor version that the server has or emulates.
@@ -79,36 +87,47 @@ func (b *bare) version() (*utilversion.Version, error) {
 	return version, nil
 }
 
+// loss is what the other version does not read of a feature, as far as it was examined.
+type loss struct {
+	// why names the objects, and next the way out; "" if none was found.
+	why, next string
+	unseen    gaps
+}
+
 // answer is the one for a feature that stores what the other version does not read; nil
 // for others.
 func (b *bare) answer(ctx context.Context, m move, entry catalog.Entry) *answer {
-	passed, removed := m.passed(entry), m.removedFields(entry)
-	look := func() (why, next string, err error) { return b.lostDown(ctx, m, entry) }
-	switch {
-	case len(passed)+len(removed) == 0:
+	if len(m.passed(entry))+len(m.removedFields(entry)) == 0 {
 		return nil
-	case !m.to.LessThan(m.from):
-		look = func() (why, next string, err error) { return b.lostUp(ctx, m, entry) }
 	}
-	a := &answer{Name: string(entry.Name), Safe: metav1.ConditionTrue, Reason: v1alpha1.ReasonSafe, Why: fmt.Sprintf("the API shows nothing that %s does not read", m.to)}
-	why, next, err := look()
+	lost := b.lost(ctx, m, entry)
+	a := &answer{Name: string(entry.Name)}
 	switch {
-	case why != "":
-		a.Safe, a.Reason, a.Why, a.Next = metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion, why, next
-	case errors.Is(err, errNotServed):
+	case lost.why != "":
+		a.Safe, a.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotInAdjacentVersion
+		a.Why, a.Next = lost.unseen.amend(lost.why, lost.next)
+	case len(lost.unseen) > 0:
 		a.Safe, a.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion
-		a.Why = fmt.Sprintf("what is stored, and %s does not read, cannot be seen: %v", m.to, err)
-		a.Next = "serve the API for the check (--runtime-config), or turn the feature off in " + m.to.String() + ", which removes what is there"
-	case err != nil:
-		a.Safe, a.Reason, a.Why = metav1.ConditionUnknown, v1alpha1.ReasonNotExaminedForVersion, fmt.Sprintf("what is stored was not examined: %v", err)
+		a.Why = fmt.Sprintf("what is stored, and %s does not read, is not known: %s", m.to, lost.unseen)
+		a.Next = fmt.Sprintf("%s, or turn the feature off in servers of %s with this system, which removes what is there", lost.unseen.next(), m.to)
+	default:
+		a.Safe, a.Reason, a.Why = metav1.ConditionTrue, v1alpha1.ReasonSafe, fmt.Sprintf("the API shows nothing that %s does not read", m.to)
 	}
 	return a
 }
 
+// lost looks for what the other version does not read.
+func (b *bare) lost(ctx context.Context, m move, entry catalog.Entry) loss {
+	if m.down {
+		return b.lostDown(ctx, m, entry)
+	}
+	return b.lostUp(ctx, m, entry)
+}
+
 // lostUp looks for what a higher version does not read.
-func (b *bare) lostUp(ctx context.Context, m move, entry catalog.Entry) (why, next string, err error) {
-	objects, err := b.visible.collections(ctx, unreadable(m.passed(entry)))
-	fields, fieldsErr := b.visible.fields(ctx, m.removedFields(entry))
+func (b *bare) lostUp(ctx context.Context, m move, entry catalog.Entry) loss {
+	objects, unseenObjects := b.visible.collections(ctx, unreadable(m.passed(entry)))
+	fields, unseenFields := b.visible.fields(ctx, m.removedFields(entry))
 	var whys, nexts []string
 	if objects != "" {
 		whys = append(whys, fmt.Sprintf("%s cannot decode what this version stores, and one such object makes every LIST of its collection fail: %s", m.to, objects))
@@ -121,28 +140,22 @@ func (b *bare) lostUp(ctx context.Context, m move, entry catalog.Entry) (why, ne
 	if len(nexts) > 0 {
 		nexts = append(nexts, fmt.Sprintf("servers of %s with this system name what is left, in the condition Clean of the Feature %s, and turning that off there removes it", m.to, entry.Name))
 	}
-	return strings.Join(whys, "; "), strings.Join(nexts, "; "), errors.Join(err, fieldsErr)
+	return loss{strings.Join(whys, "; "), strings.Join(nexts, "; "), append(unseenObjects, unseenFields...)}
 }
 
 // lostDown looks for what a lower version does not read: what the tasks of the move would
 // find.
-func (b *bare) lostDown(ctx context.Context, m move, entry catalog.Entry) (why, next string, err error) {
-	var found []string
-	var failed []error
+func (b *bare) lostDown(ctx context.Context, m move, entry catalog.Entry) loss {
+	var tasks lifecycle.Tasks
 	for _, version := range m.passed(entry) {
-		for _, t := range version.OnDowngrade {
-			leftovers, err := t.Find(ctx, b.visible.clients)
-			if err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", t.Name, err))
-			}
-			for _, l := range leftovers {
-				found = append(found, describe(l))
-			}
-		}
+		tasks = append(tasks, version.OnDowngrade...)
 	}
-	if len(found) == 0 {
-		return "", "", errors.Join(failed...)
+	found, unseen := b.visible.tasks(ctx, tasks)
+	if found == "" {
+		return loss{unseen: unseen}
 	}
-	return fmt.Sprintf("%s does not read what this version stores: %s", m.to, strings.Join(found, "; ")),
-		"save what is to be kept, and delete these objects or remove the fields, before any binary is replaced", errors.Join(failed...)
+	return loss{
+		fmt.Sprintf("%s does not read what this version stores: %s", m.to, found),
+		"save what is to be kept, and delete these objects or remove the fields, before any binary is replaced", unseen,
+	}
 }

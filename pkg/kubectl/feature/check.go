@@ -147,6 +147,9 @@ func (c *checker) check(ctx context.Context, to string) (*result, error) {
 	if next != nil {
 		r.Unknown = append(r.Unknown, next.unknown(r.Features)...)
 	}
+	if len(r.Features) == 0 {
+		r.Unknown = append(r.Unknown, "there is no Feature of a gate that this build knows; kube-apiservers create them when they start")
+	}
 	r.conclude()
 	return r, nil
 }
@@ -169,7 +172,7 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 	entry := c.gates.catalog[featuregate.Feature(feature.Name)]
 	q := versionskew.Input{
 		Feature: settledButForReports(feature), To: m.to.String(), Down: m.down,
-		Current: versionskew.SpecAt(specs, m.from), Target: c.gates.specAt(feature.Name, m.to),
+		Current: versionskew.SpecOf(feature, specs, m.from), Target: c.gates.specAt(feature.Name, m.to),
 		Explicit: explicit, Controlled: controlled,
 		Dependences: c.dependences(m, feature.Name, lines), Stages: lines.stages,
 		Clears: len(entry.OnDisable) > 0, Harmless: harmless(entry),
@@ -178,7 +181,7 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 		// The servers have it and this build does not: it is removed.
 		q.Current = statusSpec(&feature.Status)
 		if !m.down {
-			q.Harmless = removed[feature.Name]
+			q.Harmless = harmlessWhenRemoved[feature.Name]
 		}
 	}
 	if feature.Status.Version != "" {
@@ -248,8 +251,17 @@ func (c *checker) examineMove(ctx context.Context, m move, q *versionskew.Input,
 		if !q.Looked && c.bare != nil {
 			// The servers do not know the tasks of the other version. All that they store is in
 			// the form that goes.
-			q.Obstacles, err = c.bare.visible.collections(ctx, unreadable(m.passed(entry)))
-			q.Looked = err == nil
+			var unseen gaps
+			q.Obstacles, unseen = c.bare.visible.collections(ctx, unreadable(m.passed(entry)))
+			if ctx.Err() != nil {
+				return versionskew.Result{}, errInterrupted
+			}
+			if q.Obstacles == "" && len(unseen) > 0 {
+				v.Why, v.Next = fmt.Sprintf("%s (%s)", v.Why, unseen), unseen.next()
+				return v, nil
+			}
+			q.Looked = true
+			return unseen.limit(versionskew.Evaluate(*q)), nil
 		}
 		if err != nil {
 			return failed(err)
@@ -271,15 +283,17 @@ func (c *checker) examineMove(ctx context.Context, m move, q *versionskew.Input,
 // gate, and evaluates the completed input again. The server reads them, and its API shows
 // them.
 func (c *checker) examineFields(ctx context.Context, q *versionskew.Input, v versionskew.Result, fields []task.RemovedField) (versionskew.Result, error) {
-	err := errors.New("this build of the plugin has no client for them")
+	why, next := "this build of the plugin has no client for them", "look for the fields by other means"
 	if c.bare != nil {
-		q.Lost, err = c.bare.visible.fields(ctx, fields)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return v, errInterrupted
-	case err == nil:
-		return versionskew.Evaluate(*q), nil
+		var unseen gaps
+		q.Lost, unseen = c.bare.visible.fields(ctx, fields)
+		if ctx.Err() != nil {
+			return v, errInterrupted
+		}
+		if q.Lost != "" || len(unseen) == 0 {
+			return unseen.limit(versionskew.Evaluate(*q)), nil
+		}
+		why, next = unseen.String(), unseen.next()
 	}
 	var lost []string
 	for _, f := range fields {
@@ -287,8 +301,8 @@ func (c *checker) examineFields(ctx context.Context, q *versionskew.Input, v ver
 	}
 	return versionskew.Result{
 		Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion,
-		Why:  fmt.Sprintf("the feature is on, and %s; stored objects were not examined: %v", strings.Join(lost, "; "), err),
-		Next: "permit list on these resources, or look for the fields by other means",
+		Why:  fmt.Sprintf("the feature is on, and %s; stored objects were not examined: %s", strings.Join(lost, "; "), why),
+		Next: next,
 	}, nil
 }
 
@@ -418,9 +432,6 @@ func (r *result) conclude() {
 	how := fmt.Sprintf("%d of %d features are not safe, %d unknown", counts[metav1.ConditionFalse], len(r.Features), counts[metav1.ConditionUnknown])
 	if r.GatesOf != "" {
 		how += ", by the gates of " + r.GatesOf
-	}
-	if len(r.Features) == 0 {
-		r.Unknown = append(r.Unknown, "there is no Feature of a gate that this build knows; kube-apiservers create them when they start")
 	}
 	switch {
 	case counts[metav1.ConditionFalse] > 0:

@@ -16,10 +16,10 @@ limitations under the License.
 
 package feature
 
-// removed has gates that this build's version removed although their features were not
-// generally available, with the reason why what they stored does no harm there. The
-// catalog has only gates that exist.
-var removed = map[string]string{
+// harmlessWhenRemoved has gates that this build's version removed although their features
+// were not generally available, with the reason why what they stored does no harm there.
+// The catalog has only gates that exist.
+var harmlessWhenRemoved = map[string]string{
 	"GangScheduling":                "it stores nothing: GenericWorkload, which it became a part of, has the tasks for PodGroups",
 	"PreventStaticPodAPIReferences": "it stores nothing: kubelets refuse static pods that refer to API objects, without a gate",
 	"WorkloadAwarePreemption":       "what it stored is in Workloads and PodGroups, which the tasks of GenericWorkload handle",

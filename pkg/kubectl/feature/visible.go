@@ -23,32 +23,103 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/tools/pager"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
 // visible finds, through the API of a cluster and as the caller, what the servers of
 // another version do not read. It works on clusters without this system, too: their
-// servers read what they stored.
+// servers read what they stored. What fails for one resource does not hide what others
+// have.
 type visible struct {
 	clients task.Clients
 }
 
-// maxNamed is the number of objects that a message names.
-const maxNamed = 5
+// gap is what could not be examined.
+type gap struct {
+	resources []schema.GroupResource
+	// path is the field that was looked for, "" for the objects themselves.
+	path string
+	err  error
+}
 
-// errNotServed is returned for what the cluster's API does not show.
-var errNotServed = errors.New("the cluster does not serve it")
+// gaps are all of an examination. The zero value is a complete one.
+type gaps []gap
+
+// String describes the gaps in a clause, "" if there are none.
+func (g gaps) String() string {
+	var parts []string
+	for _, gap := range g {
+		what := strings.Join(names(gap.resources), ", ")
+		if gap.path != "" {
+			what = gap.path + " in " + what
+		}
+		parts = append(parts, fmt.Sprintf("looking for %s: %v", what, gap.err))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// next describes how the gaps are closed, "" if there are none.
+func (g gaps) next() string {
+	var hidden, failed []string
+	for _, gap := range g {
+		if errors.Is(gap.err, task.ErrNotServed) {
+			hidden = append(hidden, names(gap.resources)...)
+		} else {
+			failed = append(failed, names(gap.resources)...)
+		}
+	}
+	var next []string
+	if len(hidden) > 0 {
+		next = append(next, fmt.Sprintf("serve %s for the check (--runtime-config of kube-apiserver)", unique(hidden)))
+	}
+	if len(failed) > 0 {
+		next = append(next, fmt.Sprintf("let the check list %s in all namespaces (verb list)", unique(failed)))
+	}
+	if len(next) == 0 {
+		return ""
+	}
+	return strings.Join(next, ", ") + ", and repeat it"
+}
+
+// limit adds to a result that something was not examined. What was found decides.
+func (g gaps) limit(v versionskew.Result) versionskew.Result {
+	v.Why, v.Next = g.amend(v.Why, v.Next)
+	return v
+}
+
+// amend adds the same to the two texts of a result.
+func (g gaps) amend(why, next string) (string, string) {
+	if len(g) == 0 {
+		return why, next
+	}
+	why += "; not everything was examined: " + g.String()
+	if next != "" {
+		next += "; "
+	}
+	return why, next + g.next()
+}
+
+// names returns the names of resources.
+func names(resources []schema.GroupResource) []string {
+	var names []string
+	for _, resource := range resources {
+		names = append(names, resource.String())
+	}
+	return names
+}
+
+// unique joins names, each once.
+func unique(names []string) string {
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
 
 // passed returns the boundaries of an entry that a move passes.
 func (m move) passed(entry catalog.Entry) []lifecycle.Version {
@@ -82,70 +153,82 @@ func (m move) removedFields(entry catalog.Entry) []task.RemovedField {
 }
 
 // fields describes the objects that have one of some fields, "" if none does.
-func (v *visible) fields(ctx context.Context, fields []task.RemovedField) (string, error) {
+func (v *visible) fields(ctx context.Context, fields []task.RemovedField) (found string, unseen gaps) {
 	var parts []string
 	for _, f := range fields {
 		field := task.Field{Resource: f.Resource.GroupResource(), Path: f.Path}
-		found, err := v.objects(ctx, f.Resource, func(o *unstructured.Unstructured) (bool, error) { return field.In(o.Object) })
-		if apierrors.IsNotFound(err) {
-			err = errNotServed
-		}
-		if err != nil {
-			return "", fmt.Errorf("looking for %s in %s: %w", f.Path, f.Resource.GroupResource(), err)
-		}
-		if found.Count > 0 {
-			found.Field = f.Path
-			parts = append(parts, fmt.Sprintf("%s; %s", describe(found), f))
+		have, err := field.FindIn(ctx, v.clients, f.Resource.Version)
+		switch {
+		case err != nil:
+			unseen = append(unseen, gap{[]schema.GroupResource{field.Resource}, f.Path, err})
+		case have.Count > 0:
+			parts = append(parts, fmt.Sprintf("%s; %s", describe(have), f))
 		}
 	}
-	return strings.Join(parts, "; "), nil
+	return strings.Join(parts, "; "), unseen
 }
 
 // collections describes the objects of some resources, "" if there are none.
-func (v *visible) collections(ctx context.Context, resources []schema.GroupResource) (string, error) {
+func (v *visible) collections(ctx context.Context, resources []schema.GroupResource) (found string, unseen gaps) {
 	var parts []string
+	for _, resource := range resources {
+		objects, err := task.Field{Resource: resource}.FindIn(ctx, v.clients, "")
+		switch {
+		case err != nil:
+			unseen = append(unseen, gap{[]schema.GroupResource{resource}, "", err})
+		case objects.Count > 0:
+			parts = append(parts, describe(objects))
+		}
+	}
+	return strings.Join(parts, "; "), unseen
+}
+
+// tasks describes what some tasks would find, "" if that is nothing. Without access to
+// storage a finder takes a resource that is not served for an empty one, so those are
+// gaps.
+func (v *visible) tasks(ctx context.Context, tasks lifecycle.Tasks) (found string, unseen gaps) {
+	v.clients.Mapper.Reset()
+	var parts []string
+	for _, t := range tasks {
+		var resources []schema.GroupResource
+		for _, f := range t.Fields {
+			if !slices.Contains(resources, f.Resource) {
+				resources = append(resources, f.Resource)
+			}
+		}
+		hidden, err := v.hidden(resources)
+		if err == nil && len(hidden) > 0 {
+			unseen = append(unseen, gap{hidden, "", task.ErrNotServed})
+			continue
+		}
+		var leftovers []v1alpha1.ResourceLeftovers
+		if err == nil {
+			leftovers, err = t.Find(ctx, v.clients)
+		}
+		if err != nil {
+			unseen = append(unseen, gap{resources, "", err})
+		}
+		for _, l := range leftovers {
+			parts = append(parts, describe(l))
+		}
+	}
+	return strings.Join(parts, "; "), unseen
+}
+
+// hidden returns those of some resources that the API serves in no version.
+func (v *visible) hidden(resources []schema.GroupResource) ([]schema.GroupResource, error) {
+	var hidden []schema.GroupResource
 	for _, resource := range resources {
 		served, err := v.clients.Mapper.ResourcesFor(resource.WithVersion(""))
 		if err != nil && !meta.IsNoMatchError(err) {
-			return "", fmt.Errorf("looking for %s: %w", resource, err)
+			return nil, err
 		}
-		served = slices.DeleteFunc(served, func(r schema.GroupVersionResource) bool { return r.GroupResource() != resource })
-		if len(served) == 0 {
-			return "", fmt.Errorf("looking for %s: %w", resource, errNotServed)
-		}
-		found, err := v.objects(ctx, served[0], func(*unstructured.Unstructured) (bool, error) { return true, nil })
-		if err != nil {
-			return "", fmt.Errorf("looking for %s: %w", resource, err)
-		}
-		if found.Count > 0 {
-			parts = append(parts, describe(found))
+		// A mapper also finds groups with the same prefix.
+		if !slices.ContainsFunc(served, func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource }) {
+			hidden = append(hidden, resource)
 		}
 	}
-	return strings.Join(parts, "; "), nil
-}
-
-// objects counts the objects of a resource that match.
-func (v *visible) objects(ctx context.Context, resource schema.GroupVersionResource, matches func(*unstructured.Unstructured) (bool, error)) (v1alpha1.ResourceLeftovers, error) {
-	found := v1alpha1.ResourceLeftovers{Group: resource.Group, Resource: resource.Resource}
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return v.clients.Dynamic.Resource(resource).List(ctx, options)
-	}
-	err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		o, ok := object.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("the server sent a %T", object)
-		}
-		is, err := matches(o)
-		if err != nil || !is {
-			return err
-		}
-		found.Count++
-		if len(found.Examples) < maxNamed {
-			found.Examples = append(found.Examples, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"))
-		}
-		return nil
-	})
-	return found, err
+	return hidden, nil
 }
 
 // unreadable returns the resources whose objects the other version cannot decode: those

@@ -17,6 +17,7 @@ limitations under the License.
 package feature
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -120,14 +121,23 @@ func TestWorkloadsOf136AreNamedBeforeTheMove(t *testing.T) {
 	}
 	// What is not served, or may not be read, is not known.
 	hidden, _ := api(t, []schema.GroupVersionKind{sliceKind, podKind})
-	if out, code := w.run("1.37", "", w.shows(hidden)); code != ExitUnknown || !strings.Contains(out, "looking for workloads.scheduling.k8s.io: the cluster does not serve it") {
+	if out, code := w.run("1.37", "", w.shows(hidden)); code != ExitUnknown || !strings.Contains(out, "looking for workloads.scheduling.k8s.io: the API does not serve it") ||
+		!strings.Contains(out, "Next: serve podgroups.scheduling.k8s.io, workloads.scheduling.k8s.io for the check (--runtime-config of kube-apiserver), and repeat it\n") {
 		t.Errorf("not served: exit code %d and\n%s", code, out)
 	}
-	client.PrependReactor("list", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errors.New("no"))
-	})
-	if out, code := w.run("1.37", "", w.shows(b)); code != ExitUnknown || !strings.Contains(out, "looking for podgroups.scheduling.k8s.io") {
-		t.Errorf("forbidden: exit code %d and\n%s", code, out)
+	forbid(&client.Fake, "podgroups")
+	out, code := w.run("1.37", "", w.shows(b))
+	for _, says := range []string{
+		"GenericWorkload: not safe (NeedsTasks)", "1 workloads.scheduling.k8s.io: shop/batch; not everything was examined: looking for podgroups.scheduling.k8s.io: ",
+		"turn it on again once status.version is 1.37; let the check list podgroups.scheduling.k8s.io in all namespaces (verb list), and repeat it\n",
+	} {
+		if code != ExitNotSafe || !strings.Contains(out, says) {
+			t.Errorf("forbidden: exit code %d, want it to say %q:\n%s", code, says, out)
+		}
+	}
+	forbid(&client.Fake, "workloads")
+	if out, code := w.run("1.37", "", w.shows(b)); code != ExitUnknown || !strings.Contains(out, "let the check list podgroups.scheduling.k8s.io, workloads.scheduling.k8s.io in all namespaces") {
+		t.Errorf("all forbidden: exit code %d and\n%s", code, out)
 	}
 }
 
@@ -153,7 +163,7 @@ func TestRenamedFieldsAreNamedBeforeTheMove(t *testing.T) {
 	if strings.Contains(out, "shop/new") {
 		t.Errorf("a Pod without the field is named:\n%s", out)
 	}
-	empty, _ := api(t, served136, newPodJSON)
+	empty, emptyClient := api(t, served136, newPodJSON)
 	if out, code := w.run("1.37", "", w.shows(empty)); code != ExitSafe {
 		t.Errorf("without objects: exit code %d and\n%s", code, out)
 	}
@@ -164,10 +174,17 @@ func TestRenamedFieldsAreNamedBeforeTheMove(t *testing.T) {
 		}
 	}
 	unknown("without a client", "stored objects were not examined")
-	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
-	})
-	unknown("forbidden", "permit list on these resources", w.shows(b))
+	forbid(&emptyClient.Fake, "pods")
+	unknown("forbidden", "Next: let the check list pods in all namespaces (verb list), and repeat it\n", w.shows(empty))
+	forbid(&client.Fake, "pods")
+	for _, says := range []string{
+		gate + ": not safe (NotInAdjacentVersion)", "1 resourceslices.resource.k8s.io have spec.devices[*].nodeAllocatableResourceMappings: node-1-cpu",
+		"not everything was examined: looking for status.nodeAllocatableResourceClaimStatuses[*].resources in pods: listing pods", "let the check list pods",
+	} {
+		if out, code := w.run("1.37", "", w.shows(b)); code != ExitNotSafe || !strings.Contains(out, says) {
+			t.Errorf("found, and forbidden in another place: exit code %d, want it to say %q:\n%s", code, says, out)
+		}
+	}
 	w.feature(gate, v1alpha1.StateOff)
 	w.reports[0].Spec.Features[0].Enabled = false
 	if out, code := w.run("1.37", "", w.shows(b)); code != ExitSafe {
@@ -178,21 +195,89 @@ func TestRenamedFieldsAreNamedBeforeTheMove(t *testing.T) {
 // TestUnreadObjectsStopTheNextMove: the servers name what they do not read themselves.
 func TestUnreadObjectsStopTheNextMove(t *testing.T) {
 	w := newWorld(t, "1.36")
-	left(w.feature("MaxUnavailableStatefulSet", v1alpha1.StateOn), v1alpha1.ReasonUnreadable, "an older version stored 2 lamps")
-	if out, code := w.run("1.37", ""); code != ExitNotSafe || !strings.Contains(out, "MaxUnavailableStatefulSet: not safe (NeedsTasks)\n  Why:  an older version stored 2 lamps\n") {
+	left(w.feature("MaxUnavailableStatefulSet", v1alpha1.StateOn), v1alpha1.ReasonUnreadable, "another version stored 2 lamps")
+	if out, code := w.run("1.37", ""); code != ExitNotSafe || !strings.Contains(out, "MaxUnavailableStatefulSet: not safe (NeedsTasks)\n  Why:  another version stored 2 lamps\n") {
 		t.Errorf("exit code %d and\n%s", code, out)
 	}
 }
 
-// withoutFeatures runs the check on a cluster of upstream's servers.
-func withoutFeatures(t *testing.T, to string, b *bare) (string, int) {
-	t.Helper()
+// TestLongListsAreReadToTheirEnd: a token that expires meanwhile is no failure.
+func TestLongListsAreReadToTheirEnd(t *testing.T) {
 	w := newWorld(t, "1.36")
+	w.reports[0].Spec.Features = []v1alpha1.ReportedFeature{{Name: "GenericWorkload", Enabled: true, Explicit: true}}
+	w.feature("GenericWorkload", v1alpha1.StateOn)
+	w.plans["GenericWorkload to 1.37"] = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, State: v1alpha1.StateUpgrading}}
+	b, client := api(t, served136)
+	client.PrependReactor("list", "workloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		page := &unstructured.UnstructuredList{}
+		page.SetAPIVersion("scheduling.k8s.io/v1alpha2")
+		page.SetKind("WorkloadList")
+		o := unstructured.Unstructured{}
+		if err := o.UnmarshalJSON([]byte(workloadJSON)); err != nil {
+			return true, nil, err
+		}
+		switch action.(clienttesting.ListActionImpl).GetListOptions().Continue {
+		case "":
+			o.SetName("first")
+			page.SetContinue("old")
+		case "old":
+			err := apierrors.NewResourceExpired("compacted")
+			err.ErrStatus.Continue = "new"
+			return true, nil, err
+		case "new":
+			o.SetName("second")
+		}
+		page.Items = append(page.Items, o)
+		return true, page, nil
+	})
+	if out, code := w.run("1.37", "", w.shows(b)); code != ExitNotSafe || !strings.Contains(out, "2 workloads.scheduling.k8s.io: shop/first, shop/second") {
+		t.Errorf("exit code %d and\n%s", code, out)
+	}
+}
+
+// TestInterruptedLookIsNoResult: what was not seen is not unknown, and the command fails.
+func TestInterruptedLookIsNoResult(t *testing.T) {
+	for name, gate := range map[string]string{"objects": "GenericWorkload", "fields": "DRANodeAllocatableResources", "a cluster without Features": ""} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "1.36")
+			client := fake.NewClientset(w.reports[0])
+			if gate == "" {
+				noFeatures(client)
+			} else {
+				w.reports[0].Spec.Features = []v1alpha1.ReportedFeature{{Name: gate, Enabled: true, Explicit: true}}
+				client = fake.NewClientset(w.reports[0], w.feature(gate, v1alpha1.StateOn))
+				client.PrependReactor("create", "features/plan", func(action clienttesting.Action) (bool, runtime.Object, error) {
+					return true, action.(clienttesting.CreateActionImpl).GetObject(), nil
+				})
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			b, objects := api(t, served136)
+			objects.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+				cancel()
+				return true, nil, ctx.Err()
+			})
+			r, err := (&checker{client: client.FeaturesV1alpha1(), gates: w.gates, namespace: "kube-system", bare: b}).check(ctx, "1.37")
+			if !errors.Is(err, errInterrupted) {
+				t.Errorf("got %+v and %v", r, err)
+			}
+		})
+	}
+}
+
+// noFeatures lets a server answer as upstream's do.
+func noFeatures(client *fake.Clientset) {
+	client.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
+	})
+}
+
+// withoutFeatures runs the check on a cluster of upstream's servers.
+func (w *world) withoutFeatures(to string, b *bare) (string, int) {
+	w.t.Helper()
 	return w.run(to, "", w.shows(b), func(o *upgradeCheckOptions) {
 		client := fake.NewClientset()
-		client.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
-		})
+		noFeatures(client)
 		o.client = client
 	})
 }
@@ -215,6 +300,16 @@ func TestClusterWithoutFeatures(t *testing.T) {
 	emulating.discovery = serverVersion{version.Info{GitVersion: "v1.37.2", EmulationMajor: "1", EmulationMinor: "36"}}
 	down, _ := api(t, served137, strings.Replace(workloadJSON, "v1alpha2", "v1beta1", 1))
 	down.discovery = serverVersion{version.Info{GitVersion: "v1.37.2"}}
+	downHidden, _ := api(t, served137[2:])
+	downHidden.discovery = down.discovery
+	downPartly, client := api(t, served137, strings.Replace(workloadJSON, "v1alpha2", "v1beta1", 1))
+	downPartly.discovery = down.discovery
+	forbid(&client.Fake, "podgroups")
+	partly, client := api(t, served136, workloadJSON)
+	forbid(&client.Fake, "podgroups")
+	forbidden, client := api(t, served136)
+	forbid(&client.Fake, "podgroups")
+	forbid(&client.Fake, "resourceslices")
 	const unknown = "the cluster has no Features"
 	for name, tc := range map[string]struct {
 		api  *bare
@@ -226,19 +321,55 @@ func TestClusterWithoutFeatures(t *testing.T) {
 			unknown, "GenericWorkload: not safe (NotInAdjacentVersion)", "1 workloads.scheduling.k8s.io: shop/batch; 1 podgroups.scheduling.k8s.io: shop/workers", "save what is to be kept and delete these objects",
 			"DRANodeAllocatableResources: not safe", "node-1-cpu", "note the values and remove the fields", "in the condition Clean of the Feature DRANodeAllocatableResources",
 		}},
-		"none":                {none, "1.37", ExitUnknown, []string{unknown}},
-		"an API not served":   {hidden, "1.37", ExitUnknown, []string{unknown, "GenericWorkload: unknown", "cannot be seen", "--runtime-config"}},
+		"none": {none, "1.37", ExitUnknown, []string{unknown}},
+		"an API not served": {hidden, "1.37", ExitUnknown, []string{
+			unknown, "GenericWorkload: unknown", "is not known: looking for workloads.scheduling.k8s.io: the API does not serve it",
+			"Next: serve podgroups.scheduling.k8s.io, workloads.scheduling.k8s.io for the check (--runtime-config of kube-apiserver), and repeat it, or turn the feature off in servers of 1.37",
+		}},
+		"found, and forbidden in another place": {partly, "1.37", ExitNotSafe, []string{
+			"GenericWorkload: not safe", "1 workloads.scheduling.k8s.io: shop/batch; not everything was examined: looking for podgroups.scheduling.k8s.io: listing podgroups.scheduling.k8s.io",
+			"turning that off there removes it; let the check list podgroups.scheduling.k8s.io in all namespaces (verb list), and repeat it",
+		}},
+		"forbidden": {forbidden, "1.37", ExitUnknown, []string{
+			"GenericWorkload: unknown", "Next: let the check list podgroups.scheduling.k8s.io in all namespaces (verb list), and repeat it",
+			"DRANodeAllocatableResources: unknown", "Next: let the check list resourceslices.resource.k8s.io in all namespaces (verb list), and repeat it",
+		}},
 		"no version":          {silent, "1.37", ExitFailed, []string{"the server has no API features.k8s.io", "no answer"}},
 		"two minor versions":  {far, "1.37", ExitFailed, []string{"one minor version at a time"}},
 		"an emulated version": {emulating, "1.37", ExitUnknown, []string{"from 1.36 to 1.37"}},
 		"on the way down":     {down, "1.36", ExitNotSafe, []string{unknown, "GenericWorkload: not safe", "1.36 does not read what this version stores: 1 workloads.scheduling.k8s.io: shop/batch"}},
-		"a far target":        {all, "1.40", ExitFailed, []string{"this plugin knows versions up to"}},
+		"an API not served on the way down": {downHidden, "1.36", ExitUnknown, []string{
+			"GenericWorkload: unknown (NotExamined)", "is not known: looking for workloads.scheduling.k8s.io: the API does not serve it; looking for podgroups.scheduling.k8s.io: the API does not serve it",
+			"Next: serve podgroups.scheduling.k8s.io, workloads.scheduling.k8s.io for the check",
+		}},
+		"found, and forbidden in another place, on the way down": {downPartly, "1.36", ExitNotSafe, []string{
+			"1 workloads.scheduling.k8s.io: shop/batch; not everything was examined: looking for podgroups.scheduling.k8s.io: listing podgroups.scheduling.k8s.io", "before any binary is replaced; let the check list podgroups.scheduling.k8s.io",
+		}},
+		"a far target": {all, "1.40", ExitFailed, []string{"this plugin knows versions up to"}},
 	} {
-		out, code := withoutFeatures(t, tc.to, tc.api)
+		out, code := newWorld(t, "1.36").withoutFeatures(tc.to, tc.api)
 		for _, says := range tc.says {
 			if code != tc.code || !strings.Contains(out, says) {
 				t.Errorf("%s: exit code %d, want %d and %q:\n%s", name, code, tc.code, says, out)
 			}
 		}
+	}
+}
+
+// TestClusterWithoutFeaturesAhead: of the version after this build's a list of gates is all
+// that is known, also for clusters of which nothing is.
+func TestClusterWithoutFeaturesAhead(t *testing.T) {
+	w, from, to := newWorldAhead(t, nil)
+	b, _ := api(t, []schema.GroupVersionKind{workloadOf137, podGroupOf137, sliceKind, podKind})
+	b.discovery = serverVersion{version.Info{GitVersion: "v" + from + ".2"}}
+	out, code := w.withoutFeatures(to, b)
+	release := "v" + to + ".0-beta.0"
+	for _, says := range []string{"the cluster has no Features", to + " itself: this plugin has the gates of " + release, "check again with kubectl-feature of " + to, "by the gates of " + release} {
+		if code != ExitUnknown || !strings.Contains(out, says) {
+			t.Errorf("exit code %d, want it to say %q:\n%s", code, says, out)
+		}
+	}
+	if strings.Contains(out, "create them when they start") {
+		t.Errorf("upstream's servers create no Features:\n%s", out)
 	}
 }
