@@ -63,7 +63,7 @@ func TestEveryOpenGateHasAVerdict(t *testing.T) {
 	open := openGates(t)
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		if !entries[name] {
-			t.Errorf("gate %s is %s, open and without verdict; add an Entry to the file of its SIG in pkg/featurelifecycle/catalog, and a fixture testdata/%s.yaml if it stores something (docs/feature-authors.md)", name, open[name].PreRelease, name)
+			t.Errorf("gate %s is %s, open and without verdict; add an Entry to the file of its SIG in pkg/featurelifecycle/catalog, and a fixture testdata/%s.yaml if it stores something (docs/feature-authors.md)", name, open[name].Stage, name)
 		}
 	}
 	known := knownGates(t).GetAll()

@@ -276,7 +276,7 @@ func TestMarkersAreCovered(t *testing.T) {
 }
 
 // openGates returns the marker's gates that can be turned off.
-func (m markedField) openGates(open map[featuregate.Feature]featuregate.FeatureSpec) []featuregate.Feature {
+func (m markedField) openGates(open gateSpecs) []featuregate.Feature {
 	var gates []featuregate.Feature
 	for _, gate := range m.gates {
 		if other, ok := markerNames[gate]; ok {

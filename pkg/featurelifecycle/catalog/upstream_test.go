@@ -73,19 +73,22 @@ func emulatedVersions(t *testing.T) []*utilversion.Version {
 	return versions
 }
 
+// gateSpecs are specs of gates.
+type gateSpecs map[featuregate.Feature]versionskew.Spec
+
 // openGates returns the gates that can be turned on and off, with the newest spec that
 // permits it: alpha or beta, and not locked, at one of the versions that a binary of this
 // build can be. A gate that is GA in the newest is turned off by --emulated-version.
-func openGates(t *testing.T) map[featuregate.Feature]featuregate.FeatureSpec {
+func openGates(t *testing.T) gateSpecs {
 	t.Helper()
-	open := map[featuregate.Feature]featuregate.FeatureSpec{}
+	open := gateSpecs{}
 	for name, specs := range knownGates(t).GetAllVersioned() {
 		if name == "AllAlpha" || name == "AllBeta" {
 			continue
 		}
 		for _, v := range emulatedVersions(t) {
-			if Open(versionskew.SpecAt(specs, v)) {
-				open[name] = specAt(specs, v)
+			if spec := versionskew.SpecAt(specs, v); Open(spec) {
+				open[name] = spec
 				break
 			}
 		}

@@ -32,6 +32,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 )
 
 // TestGateChangesOfTheVersionAreDocumented compares docs/upgrade.md with the gates whose
@@ -47,8 +48,8 @@ func TestGateChangesOfTheVersionAreDocumented(t *testing.T) {
 		if slices.Contains(added, name) {
 			continue
 		}
-		was, is := specAt(all[name], before), specAt(all[name], after)
-		if was.PreRelease != is.PreRelease || was.Default != is.Default || was.LockToDefault != is.LockToDefault {
+		was, is := versionskew.SpecAt(all[name], before), versionskew.SpecAt(all[name], after)
+		if was != is {
 			differing = append(differing, string(name))
 		}
 		if was.Default != is.Default {
@@ -77,19 +78,6 @@ func addedGates(t *testing.T) []featuregate.Feature {
 		t.Fatal(err)
 	}
 	return slices.Collect(maps.Values(constantsOf(file)))
-}
-
-// specAt returns a gate's spec at a version; before its first it is off
-// (component-base's featuregate, GetAll with an emulated version).
-func specAt(specs featuregate.VersionedSpecs, version *utilversion.Version) featuregate.FeatureSpec {
-	spec := featuregate.FeatureSpec{PreRelease: featuregate.PreAlpha}
-	for _, s := range specs {
-		compatible := s.MinCompatibilityVersion == nil || !s.MinCompatibilityVersion.GreaterThan(version.SubtractMinor(1))
-		if !s.Version.GreaterThan(version) && compatible {
-			spec = s
-		}
-	}
-	return spec
 }
 
 // TestVersionBoundariesAreWithinReach checks that version boundaries can be

@@ -182,7 +182,7 @@ func onAt(gate featuregate.Feature, version string) bool {
 // lockedAt reports whether a gate cannot be set at a version: its fixture is for older
 // ones.
 func lockedAt(gate featuregate.Feature, version string) bool {
-	return specAt(utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[gate], version).LockToDefault
+	return specAt(utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[gate], version).Locked
 }
 
 // cases are the features of the catalog that leave something in etcd, those that

@@ -36,6 +36,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
@@ -104,8 +105,7 @@ func changedGates(t *testing.T) int {
 	t.Helper()
 	changed := 0
 	for _, specs := range utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned() {
-		was, is := specAt(specs, lower), specAt(specs, upper)
-		if was.PreRelease != is.PreRelease || was.Default != is.Default || was.LockToDefault != is.LockToDefault {
+		if specAt(specs, lower) != specAt(specs, upper) {
 			changed++
 		}
 	}
@@ -113,19 +113,9 @@ func changedGates(t *testing.T) int {
 	return changed + 1
 }
 
-// specAt returns a gate's specification in a server that emulates a version
-// (component-base's featuregate, GetAll). Before its first it is off. A server is
-// compatible with the version before, unless it is told otherwise.
-func specAt(specs featuregate.VersionedSpecs, version string) featuregate.FeatureSpec {
-	at := utilversion.MustParse(version)
-	spec := featuregate.FeatureSpec{PreRelease: featuregate.PreAlpha}
-	for _, s := range specs {
-		compatible := s.MinCompatibilityVersion == nil || !s.MinCompatibilityVersion.GreaterThan(at.SubtractMinor(1))
-		if compatible && !s.Version.GreaterThan(at) {
-			spec = s
-		}
-	}
-	return spec
+// specAt returns a gate's spec in a server that emulates a version.
+func specAt(specs featuregate.VersionedSpecs, version string) versionskew.Spec {
+	return versionskew.SpecAt(specs, utilversion.MustParse(version))
 }
 
 // TestTheFirstStartWithoutEmulation comes from 1.36 as it is released, without the

@@ -25,6 +25,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 )
 
@@ -63,23 +64,12 @@ func TestEmulatedVersionsKnowTheGates(t *testing.T) {
 	for minor := now.Minor() - catalog.EmulatedMinors; minor <= now.Minor(); minor++ {
 		emulated := version.MajorMinor(now.Major(), minor)
 		for _, name := range []string{Dynamic, Central} {
-			spec := specAt(gates.GetAllVersioned()[featuregate.Feature(name)], emulated)
-			if spec == nil || spec.Default {
+			spec := versionskew.SpecAt(gates.GetAllVersioned()[featuregate.Feature(name)], emulated)
+			if !spec.Known || spec.Default {
 				t.Errorf("%s is unknown or on at %s (%+v): %s", name, emulated, spec, next)
 			}
 		}
 	}
-}
-
-// specAt returns the spec that holds at a version, nil if the gate is newer.
-func specAt(specs featuregate.VersionedSpecs, at *version.Version) *featuregate.FeatureSpec {
-	var found *featuregate.FeatureSpec
-	for i := range specs {
-		if !specs[i].Version.GreaterThan(at) {
-			found = &specs[i]
-		}
-	}
-	return found
 }
 
 // TestExamplesDeclareWhatTheyNeed holds each gate against its entry in the catalog.
