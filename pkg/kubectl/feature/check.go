@@ -197,7 +197,7 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 			return nil, err
 		}
 	}
-	if fields := m.removedFields(entry); v.Status == metav1.ConditionTrue && feature.Status.State == v1alpha1.StateOn && len(fields) > 0 {
+	if fields := m.removedFields(entry); v.Status != metav1.ConditionFalse && feature.Status.State == v1alpha1.StateOn && len(fields) > 0 {
 		if v, err = c.examineFields(ctx, &q, v, fields); err != nil {
 			return nil, err
 		}
@@ -294,6 +294,10 @@ func (c *checker) examineFields(ctx context.Context, q *versionskew.Input, v ver
 			return unseen.limit(versionskew.Evaluate(*q)), nil
 		}
 		why, next = unseen.String(), unseen.next()
+	}
+	if v.Status == metav1.ConditionUnknown {
+		v.Why += fmt.Sprintf(" (stored objects were not examined: %s)", why)
+		return v, nil
 	}
 	var lost []string
 	for _, f := range fields {

@@ -185,6 +185,12 @@ func TestRenamedFieldsAreNamedBeforeTheMove(t *testing.T) {
 			t.Errorf("found, and forbidden in another place: exit code %d, want it to say %q:\n%s", code, says, out)
 		}
 	}
+	// What is found counts although the servers could not search on their own.
+	left(w.feature(gate, v1alpha1.StateOn), v1alpha1.ReasonNotExamined, "no key")
+	if out, code := w.run("1.37", "", w.shows(b)); code != ExitNotSafe || !strings.Contains(out, "1 resourceslices.resource.k8s.io have") {
+		t.Errorf("not searched by the servers: exit code %d and\n%s", code, out)
+	}
+	unknown("searched by none", "no key (stored objects were not examined: looking for status", w.shows(empty))
 	w.feature(gate, v1alpha1.StateOff)
 	w.reports[0].Spec.Features[0].Enabled = false
 	if out, code := w.run("1.37", "", w.shows(b)); code != ExitSafe {
