@@ -365,12 +365,13 @@ func newFolders(t *testing.T) folders {
 }
 
 // storesKey returns true if one of the keys is in a path that the entry stores
-// of the folder's resource. A folder that is not about one resource stands for
+// of the folder's resource, whatever the value: drop code keeps a field that an object has
+// with any value. A folder that is not about one resource stands for
 // all. Fields of a Pod's spec have to be stored of all pod templates, too.
 func (f folders) storesKey(e Entry, folder string, keys sets.Set[string]) bool {
 	has := func(r schema.GroupResource, prefix string) bool {
 		return slices.ContainsFunc(e.Stores(), func(stored task.Field) bool {
-			return stored.Resource == r && (isCollection(stored) || strings.HasPrefix(stored.Path, prefix) &&
+			return stored.Resource == r && !isValue(stored) && (isCollection(stored) || strings.HasPrefix(stored.Path, prefix) &&
 				slices.ContainsFunc(parsePath(stored.Path), func(s segment) bool { return keys.Has(s.key) }))
 		})
 	}

@@ -17,16 +17,21 @@ limitations under the License.
 package catalog
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	schedulingvalidation "k8s.io/kubernetes/pkg/apis/scheduling/validation"
 )
 
 // TestPathsExist finds each field that an entry stores in its resource's Go type.
@@ -93,6 +98,12 @@ func TestCovers(t *testing.T) {
 	if covers(task.Field{Resource: schema.GroupResource{Resource: "nodes"}}, pods, "spec") {
 		t.Error("a field of one resource covers that of another")
 	}
+	const signal = "spec.containers[*].lifecycle.stopSignal"
+	for _, some := range []task.Field{{Resource: pods, Path: signal, Value: "SIGUSR1"}, {Resource: pods, Path: signal, Chosen: true}} {
+		if covers(some, pods, signal) {
+			t.Errorf("%+v covers the field, of which other values stay", some)
+		}
+	}
 }
 
 // isCollection returns true for all objects of a resource: without a path, or,
@@ -101,10 +112,13 @@ func isCollection(stored task.Field) bool {
 	return stored.Path == "" || stored.Path == "metadata.name"
 }
 
+// isValue returns true for one value of a field, or some: others stay.
+func isValue(stored task.Field) bool { return stored.Value != "" || stored.Chosen }
+
 // covers returns true if a stored field of an entry includes a field, whose
 // path has no other selectors than [*] and {*}.
 func covers(stored task.Field, resource schema.GroupResource, path string) bool {
-	if stored.Resource != resource {
+	if stored.Resource != resource || isValue(stored) {
 		return false
 	}
 	if isCollection(stored) {
@@ -170,6 +184,25 @@ func TestNestedTypes(t *testing.T) {
 		if !found[kind] {
 			t.Errorf("no stored resource has %s within itself; remove it from nested in paths_test.go", kind)
 		}
+	}
+}
+
+// TestCompositeLevelsAreThoseOfValidation: upstream accepts as many levels of composite
+// templates as paths spell, and not one more.
+func TestCompositeLevelsAreThoseOfValidation(t *testing.T) {
+	tooDeep := func(levels int) bool {
+		var templates []scheduling.CompositePodGroupTemplate
+		for level := range levels {
+			templates = []scheduling.CompositePodGroupTemplate{{Name: fmt.Sprint("level-", level), CompositePodGroupTemplates: templates}}
+		}
+		problems := schedulingvalidation.ValidateWorkloadSpec(&scheduling.WorkloadSpec{CompositePodGroupTemplates: templates}, field.NewPath("spec"))
+		return slices.ContainsFunc(problems, func(err *field.Error) bool { return strings.Contains(err.Detail, "depth") })
+	}
+	if tooDeep(compositeLevels) {
+		t.Errorf("validation refuses %d levels of composite templates; lower compositeLevels in workloads.go", compositeLevels)
+	}
+	if !tooDeep(compositeLevels + 1) {
+		t.Errorf("validation accepts more than %d levels of composite templates; raise compositeLevels in workloads.go", compositeLevels)
 	}
 }
 

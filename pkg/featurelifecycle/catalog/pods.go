@@ -129,9 +129,10 @@ var podsOfNodes = []Entry{
 	{Feature: lifecycle.Feature{
 		// While it is on, defaulting writes HTTP1 into the probes and hooks of
 		// every Pod, though not of templates. Without the gate kubelet speaks
-		// HTTP/1.1 with all, so only the other value is waited for.
+		// HTTP/1.1 with all, so only the other value is waited for in Pods. A
+		// template with the field may change to the other value, gate or not.
 		Name:      features.H2CContainerProbe,
-		OnDisable: lifecycle.WaitForNoneInPods("HTTP/2 in probes and hooks", valuesOf("="+string(corev1.HTTPProtocolHTTP2), append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...))...),
+		OnDisable: waitForValueInPods("a protocol in probes and hooks", "HTTP/2 in probes and hooks", string(corev1.HTTPProtocolHTTP2), append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...)...),
 		Control:   lifecycle.Central,
 	}, Retained: defaulted(append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...),
 		"defaulting writes HTTP1 into every Pod while the gate is on; it is what kubelet does without the field, and goes with the Pod",
@@ -283,9 +284,10 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: valueCopies},
 	{Feature: lifecycle.Feature{
-		// kubelet without the gate does not start a Pod with the field.
+		// kubelet without the gate does not start a Pod with the field. A
+		// template with true may change to false, gate or not.
 		Name:      features.UserNamespacesSupport,
-		OnDisable: lifecycle.WaitForNoneInPods("a user namespace", "spec.hostUsers=false"),
+		OnDisable: waitForValueInPods("a choice of user namespaces", "a user namespace", "false", "spec.hostUsers"),
 	}, Retained: []Remainder{
 		{Field: task.Field{Resource: pods.GroupResource(), Path: "spec.hostUsers"}, Why: "true is what a Pod without the field has, and goes with the Pod; false is waited for"},
 		{Field: task.Field{Resource: nodes.GroupResource(), Path: "status.runtimeHandlers"}, Why: "kubelet lists what the runtime can, recursive read-only mounts among it, whose gate is finished; the list stays right"},
@@ -316,13 +318,18 @@ func ofHooks(path string) []string {
 	return slices.Concat(ofContainers("lifecycle.postStart."+path), ofContainers("lifecycle.preStop."+path))
 }
 
-// valuesOf returns paths with a value.
-func valuesOf(value string, paths []string) []string {
+// waitForValueInPods waits until no pod template has any of the fields, whatever its value,
+// and no Pod has one of them with a value. The server permits every value in a template that
+// has the field, and a Pod cannot change. So a value that does no harm in a Pod may still
+// become the other one in a template once the gate is off.
+func waitForValueInPods(inTemplates, inPods, value string, fields ...string) lifecycle.Tasks {
+	tasks := lifecycle.WaitForNoneInPods(inTemplates, fields...)
 	var valued []string
-	for _, path := range paths {
-		valued = append(valued, path+value)
+	for _, field := range fields {
+		valued = append(valued, field+"="+value)
 	}
-	return valued
+	tasks[len(tasks)-1] = lifecycle.WaitForNone(pods, inPods, valued...)
+	return tasks
 }
 
 // defaulted returns remainders for paths of containers in Pods that defaulting fills, but

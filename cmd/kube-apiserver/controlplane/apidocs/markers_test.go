@@ -130,7 +130,6 @@ var (
 	older = map[string]string{
 		"io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerSpec.minReplicas": "the gate lets in the value 0",
 		"io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec.minReplicas": "the gate lets in the value 0",
-		"io.k8s.api.core.v1.HTTPGetAction.protocol":                         "pods keep the HTTP1 that was their default, and templates share the type",
 		"io.k8s.api.core.v1.VolumeStatus.image":                             "volumeStatus goes, and nothing else has the type",
 	}
 	// within are properties in others that belong to another gate, which has to be
