@@ -39,6 +39,9 @@ var (
 const (
 	// sliceCopies: fields that drivers publish.
 	sliceCopies = "drivers publish their slices again: the server drops the fields from a slice without them, and a driver that is to publish without them needs a restart with other settings; managed fields lose them with the fields, and name them again for a manager that applies them with the gate off, until it applies without them"
+	// shareCopies: what answers about pools have of devices with shares. They are deleted as
+	// a whole by DRAResourcePoolStatus (controller/resourcepoolstatusrequest).
+	shareCopies = "; an answered ResourcePoolStatusRequest sums the shares of a pool up in shareableSummary, and DRAResourcePoolStatus's controller deletes it after an hour"
 	// claimCopies: fields of claims, templates and slices.
 	claimCopies = "a template's fields are copied to the claims that are made of it, and what the scheduler chose to a claim's status; all are waited for. Last-applied annotations keep them: the server drops them from a new object. " + sliceCopies
 )
@@ -84,7 +87,7 @@ var dra = []Entry{
 			lifecycle.ClearField(resourceSlices, "spec.devices[*].allowMultipleAllocations"),
 		}),
 		Control: lifecycle.Central,
-	}, OtherCopies: claimCopies},
+	}, OtherCopies: claimCopies + shareCopies},
 	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler refuses a claim that computes
 		// attributes, since it would ignore its constraints.
@@ -125,11 +128,11 @@ var dra = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{
-		// The API stays while --runtime-config serves it, and users wrote the
-		// rules. A forgotten rule evicts pods as soon as the gate is on again.
+		// The API stays while it is served, and users wrote the rules. A
+		// forgotten rule evicts pods as soon as the gate is on again.
 		Name:      features.DRADeviceTaintRules,
 		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(deviceTaintRules, "the feature", "metadata.name")},
-	}, OtherCopies: "rules are not copied", OnReapply: "while --runtime-config serves the API, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{taintRulesAPI}, BootstrapRBAC: true},
+	}, OtherCopies: "rules are not copied", OnReapply: "while the API is served, a rule that is applied again is stored and without effect; condition Clean names it", APIs: []API{taintRulesAPI}, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler ignores taints.
 		Name: features.DRADeviceTaints,
@@ -207,15 +210,19 @@ var dra = []Entry{
 	}, OtherCopies: sliceCopies},
 	{Feature: lifecycle.Feature{
 		// The attribute is for reports about pools; no allocation depends on
-		// it. A request's spec cannot be changed, and it is deleted once it
-		// has been answered for a day.
+		// it. A request's spec cannot be changed.
 		Name: features.DRAPartitionableDevicesType,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.WaitForNone(resourcePoolStatusRequests, "a partition type", "spec.defaultPartitionTypeAttribute"),
 			lifecycle.ClearField(resourceSlices, "spec.partitionTypeAttribute"),
 		},
 		Control: lifecycle.Central,
-	}, OtherCopies: sliceCopies, APIs: []API{poolRequestsAPI}},
+	}, Retained: []Remainder{{
+		// The controller writes it wherever a slice or a request names an
+		// attribute, and queries no gate (controller/resourcepoolstatusrequest).
+		Field: task.Field{Resource: resourcePoolStatusRequests.GroupResource(), Path: "status.pools[*].partitionSummary"},
+		Why:   "an answer cannot be changed; it says how a pool was, nothing but its reader uses it, and DRAResourcePoolStatus's controller deletes an answered request after an hour",
+	}}, OtherCopies: sliceCopies, APIs: []API{poolRequestsAPI}},
 	{Feature: lifecycle.Feature{
 		// Without the feature the scheduler refuses a claim with alternatives.
 		Name: features.DRAPrioritizedList,
