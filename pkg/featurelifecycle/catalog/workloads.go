@@ -69,12 +69,16 @@ var workloadAware = []Entry{
 			lifecycle.WaitForNone(workloads, "resource claims in templates", ofGroupTemplates("resourceClaims")...),
 			lifecycle.WaitForNone(podGroups, "resource claims", "spec.resourceClaims", "status.resourceClaimStatuses"),
 			mayBind(lifecycle.ClearField(resourceClaims, "status.reservedFor[resource=podgroups]")),
-			// Claims keep the version of the API of their time.
-			lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner",
-				"metadata.ownerReferences[apiVersion="+schedulingv1beta1.SchemeGroupVersion.String()+"]",
-				"metadata.ownerReferences[apiVersion="+schedulingv1alpha3.SchemeGroupVersion.String()+"]",
-				"metadata.ownerReferences[apiVersion=scheduling.k8s.io/v1alpha2]"),
+			waitForNoneOfGroups(groupVersion, groupVersionAlpha, groupVersion136),
 		},
+		// The garbage collector of either version does not know the other's
+		// PodGroups, so it retries the other's claims forever. GenericWorkload
+		// deletes the groups at the boundary, with the gate on or off.
+		Versions: lifecycle.Versions{{
+			At:          "1.37",
+			OnUpgrade:   lifecycle.Tasks{waitForNoneOfGroups(groupVersion136)},
+			OnDowngrade: lifecycle.Tasks{waitForNoneOfGroups(groupVersion, groupVersionAlpha)},
+		}},
 	}, OtherCopies: podGroupCopies, OnReapply: "a claim that is applied with a PodGroup as its owner is stored; no controller writes one, and condition Clean names it", APIs: []API{workloadsAPI}, BootstrapRBAC: true},
 	{Feature: lifecycle.Feature{
 		// A Pod's group cannot be changed, and removing it from a template
@@ -172,6 +176,24 @@ func waitForNoJobScheduling() lifecycle.Tasks {
 		lifecycle.WaitForNone(cronJobs, "scheduling of their Jobs", "spec.jobTemplate.spec.scheduling"),
 		lifecycle.WaitForNone(jobs, "scheduling", "spec.scheduling"),
 	}
+}
+
+// Versions of the API of PodGroups. Claims keep that of their time in their owner.
+var (
+	groupVersion      = schedulingv1beta1.SchemeGroupVersion.String()
+	groupVersionAlpha = schedulingv1alpha3.SchemeGroupVersion.String()
+)
+
+// groupVersion136 is the version of PodGroups at 1.36, which 1.37 does not have.
+const groupVersion136 = "scheduling.k8s.io/v1alpha2"
+
+// waitForNoneOfGroups waits until no claim has a PodGroup of one of the versions as its owner.
+func waitForNoneOfGroups(versions ...string) task.Task {
+	var owners []string
+	for _, version := range versions {
+		owners = append(owners, "metadata.ownerReferences[apiVersion="+version+"]")
+	}
+	return lifecycle.WaitForNone(resourceClaims, "a PodGroup as their owner", owners...)
 }
 
 // clearUnreadableWorkloads deletes Workloads and PodGroups that this version cannot decode.

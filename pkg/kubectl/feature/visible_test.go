@@ -291,7 +291,7 @@ func (w *world) withoutFeatures(to string, b *bare) (string, int) {
 // TestClusterWithoutFeatures: what its API shows is named, and it never is safe.
 func TestClusterWithoutFeatures(t *testing.T) {
 	served137 := []schema.GroupVersionKind{workloadOf137, podGroupOf137, sliceKind, podKind}
-	for _, kind := range []string{"apps/v1 Deployment", "apps/v1 StatefulSet", "apps/v1 DaemonSet", "apps/v1 ReplicaSet", "batch/v1 Job", "batch/v1 CronJob", "v1 PodTemplate", "v1 ReplicationController"} {
+	for _, kind := range []string{"apps/v1 Deployment", "apps/v1 StatefulSet", "apps/v1 DaemonSet", "apps/v1 ReplicaSet", "batch/v1 Job", "batch/v1 CronJob", "v1 PodTemplate", "v1 ReplicationController", "resource.k8s.io/v1 ResourceClaim"} {
 		version, name, _ := strings.Cut(kind, " ")
 		served137 = append(served137, schema.FromAPIVersionAndKind(version, name))
 	}
