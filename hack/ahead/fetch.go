@@ -18,16 +18,12 @@ package main
 
 import (
 	"archive/zip"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
 	"strings"
 
+	"k8s.io/kubernetes-features/hack/module"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/ahead"
 )
 
@@ -65,27 +61,16 @@ func fetch(ctx context.Context, version string) (*ahead.Release, error) {
 	return r, r.Validate()
 }
 
-// download opens the archive of a module, and returns its hash. The go command compares
-// that with the checksum database. A module of a newer Go is downloaded, too, and then refused,
-// since it cannot be built; nothing of it is built here.
-func download(ctx context.Context, module string) (*zip.ReadCloser, string, error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
-	// Outside of this module, whose go.mod neither has nor gets what is downloaded.
-	cmd.Dir = os.TempDir()
-	cmd.Env = append(cmd.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	output, failed := cmd.Output()
-	var answer struct{ Zip, Sum, Error string }
-	if err := json.Unmarshal(output, &answer); err != nil {
-		return nil, "", fmt.Errorf("go mod download %s: %w", module, errors.Join(failed, err, errors.New(stderr.String())))
-	}
-	if answer.Zip == "" || answer.Sum == "" {
-		return nil, "", fmt.Errorf("go mod download %s: %s; see whether the version is published and the module proxy can be reached", module, answer.Error)
-	}
-	archive, err := zip.OpenReader(answer.Zip)
+// download opens the archive of a module, and returns its hash. A module of a newer Go is not
+// unpacked, since it cannot be built; nothing of it is built here.
+func download(ctx context.Context, name string) (*zip.ReadCloser, string, error) {
+	m, err := module.Download(ctx, name)
 	if err != nil {
-		return nil, "", fmt.Errorf("archive of %s: %w", module, err)
+		return nil, "", err
 	}
-	return archive, answer.Sum, nil
+	archive, err := zip.OpenReader(m.Zip)
+	if err != nil {
+		return nil, "", fmt.Errorf("archive of %s: %w", name, err)
+	}
+	return archive, m.Sum, nil
 }

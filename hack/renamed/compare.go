@@ -33,13 +33,25 @@ type change struct {
 	number int
 	// what happened to it.
 	what string
+	// kept is true for a field that the newer version has under the same key, with another
+	// number or type.
+	kept bool
+	// taker is the key of the field that has the number now, "" if there is none.
+	taker string
 }
+
+// name identifies the field.
+func (c change) name() string { return fmt.Sprintf("%s %s %s", c.version, c.kind, c.path) }
 
 func (c change) String() string {
 	if c.path == "" {
 		return fmt.Sprintf("%s %s: %s", c.version, c.kind, c.what)
 	}
-	return fmt.Sprintf("%s %s %s (%d): %s", c.version, c.kind, c.path, c.number, c.what)
+	what := c.what
+	if c.taker != "" {
+		what += ", and its number is that of " + c.taker
+	}
+	return fmt.Sprintf("%s (%d): %s", c.name(), c.number, what)
 }
 
 // compare lists the changes of all kinds, in order.
@@ -93,14 +105,14 @@ func (c *comparison) fields(older, newer fieldType, path string, within []fieldT
 		at := strings.TrimPrefix(path+"."+was.key, ".")
 		i := slices.IndexFunc(after, func(f field) bool { return f.key == was.key })
 		if i < 0 {
-			c.add(at, was.number, "gone"+takes(after, was.number))
+			c.add(change{path: at, number: was.number, what: "gone", taker: takes(after, was.number)})
 			continue
 		}
 		switch is := after[i]; {
 		case is.number != was.number:
-			c.add(at, was.number, fmt.Sprintf("has number %d%s", is.number, takes(after, was.number)))
+			c.add(change{path: at, number: was.number, what: fmt.Sprintf("has number %d", is.number), kept: true, taker: takes(after, was.number)})
 		case is.typ.selector != was.typ.selector || is.typ.wire != was.typ.wire || c.message(is.typ, c.newer) != c.message(was.typ, c.older):
-			c.add(at, was.number, "has another type")
+			c.add(change{path: at, number: was.number, what: "has another type", kept: true})
 		default:
 			c.fields(was.typ, is.typ, at+was.typ.selector, within)
 		}
@@ -110,19 +122,17 @@ func (c *comparison) fields(older, newer fieldType, path string, within []fieldT
 // message returns true for a type that is encoded as a message of its fields.
 func (c *comparison) message(of fieldType, in api) bool { return len(in.fields(of)) > 0 }
 
-// takes names the field that has a number now.
+// takes returns the key of the field that has a number now, "" if there is none.
 func takes(fields []field, number int) string {
-	if number == 0 {
+	i := slices.IndexFunc(fields, func(f field) bool { return f.number == number })
+	if number == 0 || i < 0 {
 		return ""
 	}
-	if i := slices.IndexFunc(fields, func(f field) bool { return f.number == number }); i >= 0 {
-		return ", and its number is that of " + fields[i].key
-	}
-	return ""
+	return fields[i].key
 }
 
-func (c *comparison) add(path string, number int, what string) {
-	one := c.kind
-	one.path, one.number, one.what = path, number, what
+// add notes a change of the kind's field.
+func (c *comparison) add(one change) {
+	one.version, one.kind = c.kind.version, c.kind.kind
 	c.changes = append(c.changes, one)
 }

@@ -29,26 +29,27 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "renamed:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(ctx context.Context, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: renamed v0.36.3 v0.37.2: the older and the newer version of k8s.io/api")
 	}
-	older, err := load(args[0])
+	older, err := load(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	newer, err := load(args[1])
+	newer, err := load(ctx, args[1])
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -37,6 +35,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes-features/hack/module"
 )
 
 // modules are those whose types are stored, and of which these consist.
@@ -72,39 +71,26 @@ type fieldType struct {
 }
 
 // load parses the types of a version, for example v0.36.3.
-func load(version string) (api, error) {
+func load(ctx context.Context, version string) (api, error) {
 	types := api{}
-	for _, module := range modules {
-		dir, err := download(module + "@" + version)
+	for _, name := range modules {
+		downloaded, err := module.Download(ctx, name+"@"+version)
 		if err != nil {
 			return nil, err
 		}
-		if err := types.add(module, dir); err != nil {
+		dir, err := downloaded.Dir()
+		if err != nil {
+			return nil, err
+		}
+		if err := types.add(name, dir); err != nil {
 			return nil, err
 		}
 	}
 	return types, nil
 }
 
-// download returns the folder of a module in the module cache.
-func download(module string) (string, error) {
-	cmd := exec.Command("go", "mod", "download", "-json", module)
-	// Not in a module or workspace of this repository: those choose the version.
-	cmd.Dir = os.TempDir()
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	output, err := cmd.Output()
-	var found struct{ Dir, Error string }
-	if jsonErr := json.Unmarshal(output, &found); jsonErr == nil && found.Error != "" {
-		return "", fmt.Errorf("downloading %s: %s", module, found.Error)
-	}
-	if err != nil {
-		return "", fmt.Errorf("downloading %s: %w", module, err)
-	}
-	return found.Dir, nil
-}
-
 // add parses the packages of a module that have API types.
-func (a api) add(module, dir string) error {
+func (a api) add(modulePath, dir string) error {
 	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -122,7 +108,7 @@ func (a api) add(module, dir string) error {
 		if err != nil || !bytes.Contains(source, []byte("protobuf:\"")) && !bytes.Contains(source, []byte("struct {")) {
 			return err
 		}
-		return a.parse(path.Join(module, filepath.ToSlash(relative)), name, source)
+		return a.parse(path.Join(modulePath, filepath.ToSlash(relative)), name, source)
 	})
 }
 
@@ -265,6 +251,13 @@ func (a api) fields(of fieldType) []field {
 func (a api) has(resource schema.GroupResource, fieldPath string) bool {
 	return slices.ContainsFunc(a.kinds(), func(kind fieldType) bool {
 		return resourceOf(versionOf(kind.pkg), kind.name).GroupResource() == resource && a.hasPath(kind, selectors.ReplaceAllString(fieldPath, ""))
+	})
+}
+
+// hasKind returns true if there is a kind in an API version, such as batch/v1.
+func (a api) hasKind(apiVersion, kind string) bool {
+	return slices.ContainsFunc(a.kinds(), func(k fieldType) bool {
+		return k.name == kind && resourceOf(versionOf(k.pkg), k.name).GroupVersion().String() == apiVersion
 	})
 }
 
