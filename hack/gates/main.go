@@ -73,9 +73,9 @@ about them. Gates without steps are ` + "`Off`" + ` once no process has them on.
 
 Rules that were added to bootstrap roles, and ServiceAccounts of controllers that only run with a gate, stay, as upstream leaves them.
 Users with permissions by them keep those, also on APIs that are served whether the gate is on or off: the role of
-` + "`storage-version-migrator-controller`" + ` permits to list, create and patch everything. Users with permission to create
-tokens of ServiceAccounts in kube-system have the rights of every controller anyway. While the gate is off, you may remove such rules, roles and ServiceAccounts by
-hand; they are not added again before it is on.
+` + "`storage-version-migrator-controller`" + ` permits to list and patch everything, and to create it, too, where servers of 1.36 or before had the gate on.
+Users with permission to create tokens of ServiceAccounts in kube-system have the rights of every controller anyway. While the gate is off, you may remove such
+rules, roles and ServiceAccounts by hand; they are not added again before it is on.
 
 `
 
@@ -85,10 +85,11 @@ func document(entries []catalog.Entry, specs map[featuregate.Feature]featuregate
 	var text strings.Builder
 	stage := func(e catalog.Entry) string { return stage(specs[e.Name], versions) }
 	fmt.Fprintf(&text, head, versions[0], versions[len(versions)-1])
+	more := func(e catalog.Entry) []string { return more(e, knownAt(specs[e.Name], versions)) }
 	text.WriteString("## Gates that leave something in etcd\n")
 	for _, e := range entries {
 		if e.Stateless == "" {
-			text.WriteString(section(e, stage(e)))
+			text.WriteString(section(e, stage(e), more(e)))
 		}
 	}
 	text.WriteString("\n## Gates that leave nothing in etcd\n\n| gate | what it does instead |\n| --- | --- |\n")
@@ -102,8 +103,8 @@ func document(entries []catalog.Entry, specs map[featuregate.Feature]featuregate
 	return text.String()
 }
 
-// section is about a gate that leaves something.
-func section(e catalog.Entry, stage string) string {
+// section is about a gate that leaves something. More is the text beside its tasks.
+func section(e catalog.Entry, stage string, more []string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### %s\n\n%s\n\n", e.Name, stage)
 	for i, step := range steps(e.OnDisable) {
@@ -119,7 +120,7 @@ func section(e catalog.Entry, stage string) string {
 		}
 		fmt.Fprintf(&text, "* Stays: `%s`: %s.\n", strings.TrimSpace(what), r.Why)
 	}
-	for _, line := range more(e) {
+	for _, line := range more {
 		fmt.Fprintf(&text, "* %s.\n", line)
 	}
 	return strings.TrimRight(text.String(), "\n") + "\n"
@@ -155,8 +156,8 @@ func steps(tasks lifecycle.Tasks) []string {
 	return texts
 }
 
-// more returns the text of an entry beside its tasks.
-func more(e catalog.Entry) []string {
+// more returns the text of an entry beside its tasks, for the versions that have the gate.
+func more(e catalog.Entry, versions []*utilversion.Version) []string {
 	var lines []string
 	add := func(what, text string) {
 		if text != "" {
@@ -164,7 +165,7 @@ func more(e catalog.Entry) []string {
 		}
 	}
 	for _, a := range e.APIs {
-		add("Needs: ", fmt.Sprintf("%s, by `%s` of every kube-apiserver; without it %s", a, a.Flag(), a.Without))
+		add("Needs: ", needs(a, versions, byDefault))
 	}
 	add("Other copies: ", e.OtherCopies)
 	add("Applied again while the gate is off: ", e.OnReapply)

@@ -33,8 +33,9 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
-// API describes resources that a gate needs and kube-apiserver does not serve by
-// default; --runtime-config enables them.
+// API describes resources that a gate needs, and that kube-apiserver does not serve by
+// default at one or more of the versions that it can emulate. There --runtime-config
+// enables them, or no flag does.
 type API struct {
 	// GroupVersion has the resources; Or are other versions of the group that will do. Most
 	// binaries use one version, whatever a server that emulates an older one serves.
@@ -78,31 +79,37 @@ type Serving struct {
 	Scheme *runtime.Scheme
 }
 
+// In returns the versions of the API that a server's version has, beginning with the one to
+// name in messages, and whether the server serves one of them.
+func (a API) In(by Serving) (has []schema.GroupVersion, served bool) {
+	has = slices.DeleteFunc(a.versions(), func(v schema.GroupVersion) bool {
+		return slices.ContainsFunc(a.Resources, func(r string) bool { return !by.Has(v.WithResource(r)) })
+	})
+	return has, slices.ContainsFunc(has, func(v schema.GroupVersion) bool {
+		return !slices.ContainsFunc(a.Resources, func(r string) bool { return !by.Enabled(v.WithResource(r)) })
+	})
+}
+
 // NotServed returns a sentence for each API that the gate needs and that is not served,
 // with the flag that changes it and what becomes of the processes without. Versions that
 // the server's version does not have do not count; where it has none, no flag helps.
 func (e Entry) NotServed(by Serving) []string {
 	var missing []string
 	for _, a := range e.APIs {
-		has := slices.DeleteFunc(a.versions(), func(v schema.GroupVersion) bool {
-			return slices.ContainsFunc(a.Resources, func(r string) bool { return !by.has(v.WithResource(r)) })
-		})
-		serves := func(v schema.GroupVersion) bool {
-			return !slices.ContainsFunc(a.Resources, func(r string) bool { return !by.Enabled(v.WithResource(r)) })
-		}
-		switch {
+		switch has, served := a.In(by); {
 		case len(has) == 0:
 			missing = append(missing, fmt.Sprintf("kube-apiserver cannot serve %s, which %s needs, while it emulates %s: leave the gate off until it does not; meanwhile %s", a, e.Name, by.Emulated, a.Without))
-		case !slices.ContainsFunc(has, serves):
-			missing = append(missing, fmt.Sprintf("kube-apiserver does not serve %s, which %s needs: start every kube-apiserver with %s; without it %s", a, e.Name, API{GroupVersion: has[0]}.Flag(), a.Without))
+		case !served:
+			named := API{GroupVersion: has[0], Resources: a.Resources}
+			missing = append(missing, fmt.Sprintf("kube-apiserver does not serve %s, which %s needs: start every kube-apiserver with %s; without it %s", named, e.Name, named.Flag(), a.Without))
 		}
 	}
 	return missing
 }
 
-// has returns true if servers of the emulated version have the resource at
+// Has returns true if servers of the emulated version have the resource at
 // all.
-func (s Serving) has(resource schema.GroupVersionResource) bool {
+func (s Serving) Has(resource schema.GroupVersionResource) bool {
 	for kind, of := range s.Scheme.KnownTypes(resource.GroupVersion()) {
 		plural, _ := meta.UnsafeGuessKindToResource(resource.GroupVersion().WithKind(kind))
 		if plural != resource {
@@ -118,10 +125,10 @@ func (s Serving) has(resource schema.GroupVersionResource) bool {
 	return false
 }
 
-// Resources that are not served by default, by the gates that they belong to.
+// Resources that are not served by default at every version, by the gates that they belong to.
 var (
 	bundlesAPI = API{
-		GroupVersion: certificatesv1beta1.SchemeGroupVersion, Or: []string{certificatesv1.SchemeGroupVersion.Version}, Resources: []string{clusterTrustBundles.Resource},
+		GroupVersion: certificatesv1.SchemeGroupVersion, Or: []string{certificatesv1beta1.SchemeGroupVersion.Version}, Resources: []string{clusterTrustBundles.Resource},
 		Without: "bundles cannot be made, and volumes that name one keep their pods from starting",
 	}
 	taintRulesAPI = API{

@@ -41,7 +41,7 @@ func byDefault(emulated *utilversion.Version) Serving {
 // it.
 func (s Serving) serves(resource schema.GroupResource) (has, served bool) {
 	for _, v := range s.Scheme.PrioritizedVersionsForGroup(resource.Group) {
-		if gvr := resource.WithVersion(v.Version); s.has(gvr) {
+		if gvr := resource.WithVersion(v.Version); s.Has(gvr) {
 			has, served = true, served || s.Enabled(gvr)
 		}
 	}
@@ -81,7 +81,7 @@ func TestAPIsMatchBinary(t *testing.T) {
 			}
 			for _, v := range a.versions() {
 				for _, r := range a.Resources {
-					if gvr := v.WithResource(r); !byDefault(emulated[0]).has(gvr) || !published[gvr] {
+					if gvr := v.WithResource(r); !byDefault(emulated[0]).Has(gvr) || !published[gvr] {
 						t.Errorf("gate %s: the binary does not have %s; remove the version from its APIs", e.Name, gvr)
 					}
 				}
@@ -167,7 +167,8 @@ func TestNotServed(t *testing.T) {
 		"no version in common":   {gate: features.GenericWorkload, minor: 36, want: "kube-apiserver cannot serve podgroups, workloads in scheduling.k8s.io/v1beta1, which GenericWorkload needs, while it emulates 1.36: leave the gate off"},
 		"not finished yet":       {gate: features.ClusterTrustBundle, minor: 36, on: []string{"certificates.k8s.io/v1"}, want: "--runtime-config=certificates.k8s.io/v1beta1=true"},
 		"the other version":      {gate: features.ClusterTrustBundle, minor: 37, on: []string{"certificates.k8s.io/v1"}},
-		"neither version":        {gate: features.ClusterTrustBundle, minor: 36, want: "--runtime-config=certificates.k8s.io/v1beta1=true"},
+		"neither version":        {gate: features.ClusterTrustBundle, minor: 36, want: "kube-apiserver does not serve clustertrustbundles in certificates.k8s.io/v1beta1, which ClusterTrustBundle needs: start every kube-apiserver with --runtime-config=certificates.k8s.io/v1beta1=true"},
+		"the finished one":       {gate: features.ClusterTrustBundle, minor: 37, want: "--runtime-config=certificates.k8s.io/v1=true"},
 		"a version that is new":  {gate: features.DRADeviceTaintRules, minor: 37, on: []string{"resource.k8s.io/v1beta2"}, want: "--runtime-config=resource.k8s.io/v1=true; without it a kube-scheduler"},
 		"before there was one":   {gate: features.DRADeviceTaintRules, minor: 36, on: []string{"resource.k8s.io/v1beta2"}, want: "kube-apiserver cannot serve devicetaintrules in resource.k8s.io/v1, which DRADeviceTaintRules needs, while it emulates 1.36: leave the gate off until it does not; meanwhile a kube-scheduler"},
 		"a gate that needs none": {gate: features.MaxUnavailableStatefulSet, minor: 36},

@@ -52,7 +52,7 @@ type Entry struct {
 	// the gate is off. Such a gate cannot be set centrally.
 	Config string
 	// APIs lists resources that the gate needs and that kube-apiserver does not serve by
-	// default.
+	// default at one or more of the versions that it can emulate.
 	APIs []API
 	// BootstrapRBAC is true when kube-apiserver adds rules to its bootstrap roles
 	// while the gate is on. Reconciliation does not remove rules, since they
@@ -64,7 +64,7 @@ type Entry struct {
 	// the gate is on. Its ServiceAccount in kube-system, which the manager makes
 	// (--use-service-account-credentials), stays, as do those of all controllers
 	// that ever ran. Its role stays, too, and may permit much:
-	// storage-version-migrator-controller may list, create and patch everything.
+	// storage-version-migrator-controller may list and patch everything.
 	// The manager's tokens of it expire. Permission to create tokens of
 	// ServiceAccounts in kube-system grants the rights of every controller anyway.
 	Controller string
