@@ -77,7 +77,11 @@ func TestLeftoversOfUpstream(t *testing.T) {
 		}
 	}
 	delete(config.Binaries, localcluster.APIServer)
-	providers := slices.Concat(inTurn(entries, all)[1:]...)
+	turns, err := inTurn(entries, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	providers := slices.Concat(turns[1:]...)
 	unserved := slices.DeleteFunc(slices.Clone(stateful), func(c *lifecycletest.Case) bool { return !looksInto(c, providers) })
 	served := slices.DeleteFunc(slices.Clone(stateful), func(c *lifecycletest.Case) bool { return looksInto(c, providers) })
 	off := map[gate]bool{}

@@ -68,6 +68,30 @@ func (c copies) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// neverReturned reports whether no field came back that was applied again. Objects whose API the
+// servers' version does not serve tell nothing.
+func (c copies) neverReturned() bool {
+	return c.returned == 0 && (c.unserved == 0 || c.dropped+c.refused > 0)
+}
+
+func TestNeverReturned(t *testing.T) {
+	for name, test := range map[string]struct {
+		copies
+		want bool
+	}{
+		"nothing was applied again":             {copies{}, true},
+		"dropped":                               {copies{dropped: 1}, true},
+		"stored again":                          {copies{dropped: 2, unserved: 1, returned: 1}, false},
+		"no object is served":                   {copies{unserved: 2}, false},
+		"one object is not, another is dropped": {copies{unserved: 1, dropped: 1}, true},
+		"one object is not, another is refused": {copies{unserved: 1, refused: 1}, true},
+	} {
+		if got := test.neverReturned(); got != test.want {
+			t.Errorf("%s: never returned is %t, want %t", name, got, test.want)
+		}
+	}
+}
+
 // uses reports whether a task of the feature finds something in an object.
 func (w *world) uses(t *testing.T, entry catalog.Entry, object *unstructured.Unstructured, resource schema.GroupResource) bool {
 	t.Helper()
@@ -143,8 +167,7 @@ func (w *world) copied(t *testing.T, entry catalog.Entry, c *lifecycletest.Case,
 		}
 	}
 	problems = append(problems, w.rollback(t, entry, own)...)
-	// At versions that do not serve the API the entry's effect cannot be had.
-	if entry.OnReapply != "" && found.returned == 0 && found.unserved == 0 {
+	if entry.OnReapply != "" && found.neverReturned() {
 		problem("nothing that was once applied brings the field back with the gate off; remove OnReapply from its entry (%s)", entry.OnReapply)
 	}
 	if (found.revisions > 0 || found.applied > 0) && entry.OtherCopies == "" {

@@ -21,18 +21,24 @@ package gates
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycletest"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
@@ -108,9 +114,13 @@ func (w *world) restart(t *testing.T, arguments map[string][]string) moment {
 func TestEveryGate(t *testing.T) {
 	entries, all := cases(t)
 	on, off := together(names(entries)...)
+	turns, err := inTurn(entries, all)
+	if err != nil {
+		t.Fatal(err)
+	}
 	turned := map[gate]bool{}
 	passage{
-		entries: entries, all: all, nodes: hollowNodes(), turns: inTurn(entries, all), begin: off.arguments(), on: on.arguments(),
+		entries: entries, all: all, nodes: hollowNodes(), turns: turns, begin: off.arguments(), on: on.arguments(),
 		off: func(w *world, turn []*lifecycletest.Case) map[string][]string {
 			return w.turnOff(turned, on, turn).arguments()
 		},
@@ -209,20 +219,28 @@ func (p passage) run(t *testing.T) {
 
 // inTurn puts features into turns. A feature that takes a collection away comes after those
 // that have fields in it: they have to be off before, or their fields cannot be examined.
-// A gate goes off no sooner than those that depend on it, which go off with it.
-func inTurn(entries []catalog.Entry, all []*lifecycletest.Case) [][]*lifecycletest.Case {
+// A gate goes off no sooner than those that depend on it, which go off with it. It is an error
+// if features wait for each other.
+func inTurn(entries []catalog.Entry, all []*lifecycletest.Case) ([][]*lifecycletest.Case, error) {
 	turn := map[gate]int{}
 	dependencies := utilfeature.DefaultFeatureGate.Dependencies()
-	for range entries { // each pass settles one feature at least
+	for settled := false; !settled; {
+		settled = true
 		for _, entry := range entries {
+			earliest := turn[entry.Name]
 			for _, other := range entries {
 				if entry.Name != other.Name && takesFieldsOf(entry, other) {
-					turn[entry.Name] = max(turn[entry.Name], turn[other.Name]+1)
+					earliest = max(earliest, turn[other.Name]+1)
 				}
 				if slices.Contains(dependencies[other.Name], entry.Name) {
-					turn[entry.Name] = max(turn[entry.Name], turn[other.Name])
+					earliest = max(earliest, turn[other.Name])
 				}
 			}
+			if earliest >= len(entries) {
+				return nil, fmt.Errorf("%s has to go off after a feature that has to go off after it; see which collections each of them deletes, and in which it has fields", entry.Name)
+			}
+			settled = settled && earliest == turn[entry.Name]
+			turn[entry.Name] = earliest
 		}
 	}
 	var turns [][]*lifecycletest.Case
@@ -232,7 +250,39 @@ func inTurn(entries []catalog.Entry, all []*lifecycletest.Case) [][]*lifecyclete
 		}
 		turns[turn[entry.Name]] = append(turns[turn[entry.Name]], all[i])
 	}
-	return turns
+	return turns, nil
+}
+
+// TestInTurn: a feature that deletes a collection goes off after those with fields in it.
+func TestInTurn(t *testing.T) {
+	entry := func(name gate, collection, of string) catalog.Entry {
+		return catalog.Entry{Feature: lifecycle.Feature{Name: name}, Retained: []catalog.Remainder{
+			{Field: task.Field{Resource: schema.GroupResource{Resource: collection}}},
+			{Field: task.Field{Resource: schema.GroupResource{Resource: of}, Path: "spec.field"}},
+		}}
+	}
+	order := func(entries ...catalog.Entry) ([]string, error) {
+		var all []*lifecycletest.Case
+		for _, e := range entries {
+			all = append(all, &lifecycletest.Case{Feature: e.Feature})
+		}
+		turns, err := inTurn(entries, all)
+		var names []string
+		for _, turn := range turns {
+			for i, c := range turn {
+				names = append(names, fmt.Sprintf("%d %s", i, c.Feature.Name))
+			}
+		}
+		return names, err
+	}
+	got, err := order(entry("First", "lamps", "bulbs"), entry("Second", "bulbs", "sockets"), entry("Third", "sockets", "others"))
+	if diff := cmp.Diff([]string{"0 First", "0 Second", "0 Third"}, got); err != nil || diff != "" {
+		t.Errorf("a chain: %v (-want +got)\n%s", err, diff)
+	}
+	got, err = order(entry("Third", "lamps", "bulbs"), entry("Other", "bulbs", "lamps"))
+	if err == nil {
+		t.Errorf("features that wait for each other: got the turns %v, want an error", got)
+	}
 }
 
 // takesFieldsOf returns whether a feature's end deletes a collection in which another has
@@ -302,20 +352,24 @@ func (w *world) use(t *testing.T, all []*lifecycletest.Case, control *lifecyclet
 	w.waitForCopies(t, append(slices.Clone(all), control)...)
 	// What controllers make of the objects is a part of the use: each task has
 	// to find something. What lacks then is told when the objects are looked at.
-	waiting := all
-	_ = wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(ctx context.Context) (bool, error) {
+	waiting, failed := all, error(nil)
+	err := wait.PollUntilContextTimeout(t.Context(), controllersPeriod, controllersPatience, true, func(ctx context.Context) (bool, error) {
 		view := w.stored(t)
 		waiting = slices.DeleteFunc(slices.Clone(waiting), func(c *lifecycletest.Case) bool {
 			return len(c.Used(ctx, view, append(slices.Clone(all), control)...)) == 0
 		})
-		w.writeStatus(ctx, waiting)
+		failed = w.writeStatus(ctx, waiting)
 		return len(waiting) == 0, nil
 	})
+	if err != nil && failed != nil {
+		t.Errorf("the status of a fixture is not what its feature needs, and could not be written again: %v", failed)
+	}
 }
 
 // writeStatus writes the status of StatefulSets once more. Their controller makes the first
 // status of a set from what it saw before the fixture's was there.
-func (w *world) writeStatus(ctx context.Context, cases []*lifecycletest.Case) {
+func (w *world) writeStatus(ctx context.Context, cases []*lifecycletest.Case) error {
+	var problems []error
 	for _, c := range cases {
 		for _, object := range c.Objects {
 			status, has := object.Object["status"]
@@ -323,14 +377,25 @@ func (w *world) writeStatus(ctx context.Context, cases []*lifecycletest.Case) {
 				continue
 			}
 			patch, err := json.Marshal(map[string]any{"status": status})
-			if err != nil {
-				continue
+			if err == nil {
+				err = w.patchStatus(ctx, object, patch)
 			}
-			if client, err := w.client(object); err == nil {
-				_, _ = client.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s: %s %s: %w", c.Fixture, object.GetKind(), object.GetName(), err))
 			}
 		}
 	}
+	return errors.Join(problems...)
+}
+
+// patchStatus applies a merge patch to the status of an object.
+func (w *world) patchStatus(ctx context.Context, object *unstructured.Unstructured, patch []byte) error {
+	client, err := w.client(object)
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // unchanged compares the control objects, and of the objects that used features

@@ -28,7 +28,6 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	genericfeatures "k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -39,7 +38,6 @@ import (
 	lifecyclefeatures "k8s.io/kubernetes-features/pkg/features"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/features" // the gates and what they depend on
 )
 
@@ -91,22 +89,12 @@ func specAt(name featuregate.Feature) versionskew.Spec {
 	if err != nil {
 		return versionskew.Spec{}
 	}
-	return versionskew.SpecAt(utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[name], version)
+	return specIn(version, name)
 }
 
-// lacks returns a gate that another depends on, and that is off at the version of this run
-// and cannot be turned on; "" if there is none.
-func lacks(name featuregate.Feature) featuregate.Feature {
-	for _, needed := range utilfeature.DefaultFeatureGate.Dependencies()[name] {
-		spec := specAt(needed)
-		if !spec.Known || spec.Locked && !spec.Default {
-			return needed
-		}
-		if further := lacks(needed); further != "" {
-			return further
-		}
-	}
-	return ""
+// specIn returns a gate's spec at a version.
+func specIn(version *utilversion.Version, name featuregate.Feature) versionskew.Spec {
+	return versionskew.SpecAt(utilfeature.DefaultFeatureGate.DeepCopy().GetAllVersioned()[name], version)
 }
 
 // gates are values for gates.
@@ -172,7 +160,7 @@ func together(names ...featuregate.Feature) (on, off gates) {
 	settable := func(name featuregate.Feature) bool { spec := specAt(name); return spec.Known && !spec.Locked }
 	var turnOn, turnOff func(featuregate.Feature)
 	turnOn = func(name featuregate.Feature) {
-		if on[name] || !settable(name) || lacks(name) != "" {
+		if on[name] || !settable(name) || lacksHere(name) != "" {
 			return
 		}
 		on[name] = true
@@ -216,18 +204,13 @@ func cases(t *testing.T) ([]catalog.Entry, []*lifecycletest.Case) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	everything := catalog.Serving{Enabled: func(schema.GroupVersionResource) bool { return true }, Emulated: version, Scheme: legacyscheme.Scheme}
 	for _, entry := range catalog.All() {
 		// Turned off it could not say what becomes of anything.
 		if only != "" && only != entry.Name || entry.Name == lifecyclefeatures.FeatureLifecycle || !catalog.Open(specAt(entry.Name)) {
 			continue
 		}
-		if missing := entry.NotServed(everything); len(missing) > 0 {
-			t.Logf("%s cannot be on at %s: %s", entry.Name, version, strings.Join(missing, "; "))
-			continue
-		}
-		if needed := lacks(entry.Name); needed != "" {
-			t.Logf("%s cannot be on at %s: it depends on %s, which is off there and cannot be turned on", entry.Name, version, needed)
+		if why := leftOut(version, entry); why != "" {
+			t.Logf("%s is left out at %s: %s", entry.Name, version, why)
 			continue
 		}
 		entries = append(entries, entry)
@@ -252,6 +235,13 @@ func newCase(t *testing.T, entry catalog.Entry) *lifecycletest.Case {
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
+	}
+	version, err := emulatedVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range c.Objects {
+		inServedVersion(object, version)
 	}
 	return c
 }

@@ -28,6 +28,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/feature-lifecycle/lifecycletest"
@@ -144,11 +145,17 @@ type expected struct {
 	made map[types.UID]bool
 	// services begin the keys of APIServices of definitions that fixtures made.
 	services []string
-	// namespaces are those that fixtures made; controllers fill each.
+	// namespaces are those that fixtures made; controllers put into each what filled has.
 	namespaces []string
 	// accounts are the keys of ServiceAccounts of controllers.
 	accounts      map[string]bool
 	bootstrapRBAC bool
+}
+
+// filled are the names of the objects that controllers make in every namespace, by resource.
+var filled = map[schema.GroupResource]string{
+	{Resource: "serviceaccounts"}: "default",
+	{Resource: "configmaps"}:      "kube-root-ca.crt",
 }
 
 func expectedOf(after moment, entries []catalog.Entry, all []*lifecycletest.Case) expected {
@@ -182,7 +189,8 @@ func (e expected) left(key string, object lifecycletest.Object) bool {
 	case object.Unstructured == nil:
 		return false
 	default:
-		return e.made[object.GetUID()] || slices.Contains(e.namespaces, object.GetNamespace()) || e.bootstrapRBAC && isBootstrapRBAC(object)
+		fills := slices.Contains(e.namespaces, object.GetNamespace()) && filled[object.Resource] == object.GetName()
+		return e.made[object.GetUID()] || fills || e.bootstrapRBAC && isBootstrapRBAC(object)
 	}
 }
 
@@ -196,4 +204,30 @@ func byKey(m moment) map[string]lifecycletest.Object {
 		objects[object.Key] = object
 	}
 	return objects
+}
+
+// TestLeftInNamespaces: of what is in a fixture's namespace, only the fixture's objects and
+// those that every namespace has may be left.
+func TestLeftInNamespaces(t *testing.T) {
+	e := expected{namespaces: []string{"fixture"}, made: map[types.UID]bool{"made": true}}
+	for name, test := range map[string]struct {
+		resource, namespace, name, uid string
+		want                           bool
+	}{
+		"its ServiceAccount":             {resource: "serviceaccounts", namespace: "fixture", name: "default", want: true},
+		"its ConfigMap":                  {resource: "configmaps", namespace: "fixture", name: "kube-root-ca.crt", want: true},
+		"an object of the fixture":       {resource: "resourceclaims.resource.k8s.io", namespace: "fixture", name: "a", uid: "made", want: true},
+		"another ServiceAccount":         {resource: "serviceaccounts", namespace: "fixture", name: "a"},
+		"another resource":               {resource: "secrets", namespace: "fixture", name: "default"},
+		"another group":                  {resource: "configmaps.example.com", namespace: "fixture", name: "kube-root-ca.crt"},
+		"a namespace that was there":     {resource: "serviceaccounts", namespace: "default", name: "default"},
+		"a resource without a namespace": {resource: "nodes", name: "default"},
+	} {
+		object := lifecycletest.Object{Resource: schema.ParseGroupResource(test.resource), Unstructured: &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"namespace": test.namespace, "name": test.name, "uid": test.uid},
+		}}}
+		if got := e.left(registry+test.resource+"/"+test.namespace+"/"+test.name, object); got != test.want {
+			t.Errorf("%s: may be left is %t, want %t", name, got, test.want)
+		}
+	}
 }
