@@ -96,7 +96,7 @@ var shards = []Shard{
 		Packages: []string{"./test/e2e_features/values"}, Run: quickValues, Needs: []string{"all"},
 	},
 	{
-		Name: "move", Covers: "a move from 1.35 to 1.36 and what forbids it", Quick: true,
+		Name: "move", Covers: "a move from 1.36 to 1.37 and what forbids it", Quick: true,
 		Packages: []string{"./test/e2e_features/versions/upgradecheck"}, Run: "^TestAMoveByEmulation$", Needs: []string{"all"},
 	},
 	{

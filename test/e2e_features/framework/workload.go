@@ -32,7 +32,7 @@ import (
 const WorkloadsKey = "/registry/workloads/"
 
 // StoreWorkload stores a Workload in the namespace default, in a version of the API that
-// the server need not know: 1.35 stores scheduling.k8s.io/v1alpha1, which 1.36 lacks.
+// the server need not know: 1.36 stores scheduling.k8s.io/v1alpha2, which 1.37 lacks.
 func StoreWorkload(t testing.TB, etcd *clientv3.Client, version, name string) {
 	t.Helper()
 	object := schedulingv1beta1.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}

@@ -111,7 +111,7 @@ func (b *binaries) fromFeatures(t *testing.T) {
 	b.Request(scaleToZero, `{"enabled":true}`)
 	b.history.wait(t, scaleToZero+" is on", func(last map[string]v1alpha1.FeatureStatus) bool { return last[scaleToZero].State == v1alpha1.StateOn })
 	framework.Eventually(t, "an autoscaler with a minimum of 0", func() error {
-		_, err := b.Kube.AutoscalingV2().HorizontalPodAutoscalers("inuse").Create(t.Context(), toZero("to-zero"), metav1.CreateOptions{})
+		_, err := b.Kube.AutoscalingV2().HorizontalPodAutoscalers("inuse").Create(t.Context(), framework.AutoscalerToZero("to-zero"), metav1.CreateOptions{})
 		return err
 	})
 	b.old(t, dynamicFlags()...)

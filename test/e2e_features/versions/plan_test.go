@@ -28,16 +28,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes/pkg/features"
-	"k8s.io/utils/ptr"
 )
 
 // scaleToZero is one of Kubernetes' own that is on by default at 1.37 and off at 1.36.
@@ -176,7 +173,7 @@ func (w *world) useMany(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	autoscaler := toZero("workers")
+	autoscaler := framework.AutoscalerToZero("workers")
 	if _, err := w.Kube.AutoscalingV2().HorizontalPodAutoscalers("inuse").Create(t.Context(), autoscaler, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -189,22 +186,6 @@ func (w *world) useMany(t *testing.T) {
 			_, err := w.dynamic().Resource(leaves).Namespace("inuse").Create(t.Context(), leaf, metav1.CreateOptions{})
 			return err
 		})
-	}
-}
-
-// toZero is an autoscaler that may scale to nothing, by a metric from outside.
-func toZero(name string) *autoscalingv2.HorizontalPodAutoscaler {
-	return &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			MinReplicas:    ptr.To[int32](0),
-			MaxReplicas:    3,
-			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
-				Metric: autoscalingv2.MetricIdentifier{Name: "queue"},
-				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: ptr.To(resourceapi.MustParse("1"))},
-			}}},
-		},
 	}
 }
 

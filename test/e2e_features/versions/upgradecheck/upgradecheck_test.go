@@ -29,11 +29,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/ahead"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 // settle is short: one server alone reports.
@@ -50,30 +52,37 @@ func start(t *testing.T, gates string, args ...string) *framework.Cluster {
 	return c
 }
 
-// TestDown: a server of 1.36 that was told what 1.35 does not know, and a Service
-// that only 1.36 allows.
+// The minor versions between which these tests move: the one that ships, and the one before.
+var (
+	lower = framework.Minor(framework.PreviousVersion)
+	upper = framework.Minor(framework.UpstreamVersion)
+)
+
+// TestDown: a server of 1.37 has a gate set that 1.36 does not know, and an autoscaler that
+// only 1.37 permits by default.
 func TestDown(t *testing.T) {
 	t.Parallel()
-	// proxy stores an annotation in the Lease of each server.
-	const set, proxy = "StaleControllerConsistencyJob", "UnknownVersionInteroperabilityProxy"
+	const set, used = string(features.StaleControllerConsistencyHPA), string(features.HPAScaleToZero)
 	c := start(t, set+"=true")
-	services := c.Kube.CoreV1().Services(metav1.NamespaceDefault)
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "1st"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("making a Service with a name that is new in 1.36: %v", err)
+	autoscalers := c.Kube.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceDefault)
+	if _, err := autoscalers.Create(t.Context(), framework.AutoscalerToZero("workers"), metav1.CreateOptions{}); err != nil {
+		t.Fatalf("creating an autoscaler with a minimum of 0, which is new in %s: %v", upper, err)
 	}
-	out, code := c.UpgradeCheck("--to=1.35", "-o=name")
-	if want := "feature.features.k8s.io/RelaxedServiceNameValidation\nfeature.features.k8s.io/" + set + "\nfeature.features.k8s.io/" + proxy + "\n"; out != want || code != 1 {
+	out, code := c.UpgradeCheck("--to="+lower, "-o=name")
+	if want := "feature.features.k8s.io/" + used + "\nfeature.features.k8s.io/" + set + "\n"; out != want || code != 1 {
 		t.Errorf("exit code %d, want 1, and what is not safe:\n%swant\n%s", code, out, want)
 	}
-	out, code = c.UpgradeCheck("--to=1.35")
-	for _, says := range []string{"1 services have metadata.name: default/1st", "sets " + set + "=true", "Not safe to move from 1.36 to 1.35: 3 of "} {
+	out, code = c.UpgradeCheck("--to=" + lower)
+	for _, says := range []string{
+		"1 horizontalpodautoscalers.autoscaling have spec.minReplicas=0: default/workers", "sets " + set + "=true",
+		fmt.Sprintf("Not safe to move from %s to %s: 2 of ", upper, lower),
+	} {
 		if !strings.Contains(out, says) || code != 1 {
-			t.Errorf("exit code %d, want 1, and it does not say %q", code, says)
+			t.Errorf("exit code %d, want 1, and the output lacks %q", code, says)
 		}
 	}
 	// Both are put right.
-	if err := services.Delete(t.Context(), service.Name, metav1.DeleteOptions{}); err != nil {
+	if err := autoscalers.Delete(t.Context(), "workers", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	unset := ""
@@ -85,22 +94,43 @@ func TestDown(t *testing.T) {
 			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == set && f.Explicit })
 		})
 	})
-	if out, code = c.UpgradeCheck("--to=1.35", "-o=name"); code != 1 || out != "feature.features.k8s.io/"+proxy+"\n" {
-		t.Errorf("exit code %d, want 1, and only what the server itself stores: %s", code, out)
+	if out, code = c.UpgradeCheck("--to=" + lower); code != 0 || !strings.Contains(out, fmt.Sprintf("Safe to move from %s to %s: all ", upper, lower)) {
+		t.Errorf("exit code %d, want 0 once both are put right", code)
 	}
-	if out, code = c.UpgradeCheck("--to=1.37"); code != 3 || !strings.Contains(out, "use kubectl-feature of 1.37") {
-		t.Errorf("exit code %d, want 3, and who knows 1.37", code)
+	beyondThisBuild(t, c)
+}
+
+// beyondThisBuild checks the answers for the next minor version, of which this build may have
+// a list of gates, and for the one after that.
+func beyondThisBuild(t *testing.T, c *framework.Cluster) {
+	t.Helper()
+	next := utilversion.MustParse(upper).AddMinor(1)
+	release, err := ahead.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode, says := 3, "use kubectl-feature of "+next.String()
+	if release.Minor().EqualTo(next) {
+		wantCode, says = 2, "by the gates of "+release.Version()
+	}
+	if out, code := c.UpgradeCheck("--to=" + next.String()); code != wantCode || !strings.Contains(out, says) {
+		t.Errorf("to %s: exit code %d, want %d and %q", next, code, wantCode, says)
+	}
+	after := next.AddMinor(1)
+	if out, code := c.UpgradeCheck("--to=" + after.String()); code != 3 || !strings.Contains(out, "use kubectl-feature of "+after.String()) {
+		t.Errorf("to %s: exit code %d, want 3 and the plugin that knows the version", after, code)
 	}
 }
 
-// TestAMoveByEmulation: a server that emulates 1.35 may go up, and its binary may be
-// replaced by that of 1.35. It goes up: what 1.35 stored and 1.36 cannot decode is gone,
-// and every feature is at rest in the form of 1.36.
+// TestAMoveByEmulation: a server that emulates 1.36 may go up, and its binary may be
+// replaced by that of 1.36. It goes up: what 1.36 stored and 1.37 cannot decode is gone,
+// and every feature is at rest in the form of 1.37.
 func TestAMoveByEmulation(t *testing.T) {
 	t.Parallel()
-	const gate, stored = "GenericWorkload", "scheduling.k8s.io/v1alpha1"
-	c := start(t, "", "--emulated-version=1.35")
-	for _, to := range []string{"1.36", "1.35"} {
+	// The version of the API is the one in which the lower version stores Workloads.
+	const gate, stored = string(features.GenericWorkload), "scheduling.k8s.io/v1alpha2"
+	c := start(t, "", "--emulated-version="+lower)
+	for _, to := range []string{upper, lower} {
 		if _, code := c.UpgradeCheck("--to=" + to); code != 0 {
 			t.Errorf("to %s: exit code %d, want 0", to, code)
 		}
@@ -113,16 +143,16 @@ func TestAMoveByEmulation(t *testing.T) {
 	}
 
 	mark := history.Mark() - 1
-	move(t, c, "1.36")
+	move(t, c, upper)
 	// The history is read from etcd, and may be behind what the server shows.
-	history.Wait(t, mark, "Off at 1.36", func(v framework.FeatureVersion) bool {
-		return v.Status.State == v1alpha1.StateOff && v.Status.Version == "1.36"
+	history.Wait(t, mark, "Off at "+upper, func(v framework.FeatureVersion) bool {
+		return v.Status.State == v1alpha1.StateOff && v.Status.Version == upper
 	})
-	if diff := cmp.Diff([]string{"Off@1.35", "Upgrading@1.35", "Off@1.36"}, stages(history.Since(mark))); diff != "" {
-		t.Errorf("unexpected stages of %s on the way to 1.36 (-want +got):\n%s", gate, diff)
+	if diff := cmp.Diff([]string{"Off@" + lower, "Upgrading@" + lower, "Off@" + upper}, stages(history.Since(mark))); diff != "" {
+		t.Errorf("unexpected stages of %s on the way to %s (-want +got):\n%s", gate, upper, diff)
 	}
 	if left := framework.Below(t, etcd, framework.WorkloadsKey); len(left) > 0 {
-		t.Errorf("at 1.36 %d Workloads of 1.35 are left", len(left))
+		t.Errorf("at %s %d Workloads of %s are left", upper, len(left), lower)
 	}
 	all := history.Since(0)
 	for invariant, problem := range map[string]string{"S1": framework.FalseState(all), "S2": framework.EarlyTask(all), "S3": framework.LostTask(all)} {
