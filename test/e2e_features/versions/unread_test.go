@@ -22,6 +22,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,8 +63,23 @@ var replaced = map[string]struct{ field, value string }{
 // that store what 1.37 does not read. The plugin names it before, on servers that know
 // nothing of Features, and the servers after. Turning the gates off removes it.
 func TestUncheckedMove(t *testing.T) {
-	on := workload + "=true," + allocatable + "=true"
-	b := startBinaries(t, framework.Previous(t, "kube-apiserver"), 1, append(common(on), allAPIs)...)
+	for name, tc := range map[string]struct{ before, after []string }{
+		"all APIs": {[]string{allAPIs}, []string{allAPIs}},
+		// 1.37 refuses to start with an API that it does not have: it is taken out of the
+		// command line, and nothing else is put in its place.
+		"the API of Workloads in the version before alone": {[]string{"--runtime-config=" + lowerWorkload + "=true"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			uncheckedMove(t, tc.before, tc.after)
+		})
+	}
+}
+
+// uncheckedMove moves with arguments that serve APIs before and after.
+func uncheckedMove(t *testing.T, before, after []string) {
+	on := common(workload+"=true", allocatable+"=true")
+	b := startBinaries(t, framework.Previous(t, "kube-apiserver"), 1, slices.Concat(on, before)...)
 	b.use(t, "of136.yaml")
 	// What was applied is in an annotation, too.
 	for of, in := range map[schema.GroupVersionResource]string{resourceSlices: "", pods: "inuse"} {
@@ -75,24 +91,26 @@ func TestUncheckedMove(t *testing.T) {
 	b.holds(t, true)
 
 	ours := thisServer(t)
-	b.replace(t, ours, append(common(on), append(flags, allAPIs)...)...)
+	b.replace(t, ours, slices.Concat(on, flags, after)...)
 	b.namedAfter(t, workload, "1 workloads.scheduling.k8s.io (inuse/old): no server of this version can decode it", "1 podgroups.scheduling.k8s.io (inuse/old)")
 	b.namedAfter(t, allocatable,
 		"1 resourceslices.resource.k8s.io have "+replaced[sliceKey].field+" (old)", "spec.devices[*].nodeAllocatableResources took its place",
 		"1 pods have "+replaced[podKey].field+" (inuse/old)")
-	// The value is gone for clients, and is there for 1.36.3.
-	before, err := b.kit.Dynamic.Resource(resourceSlices).Get(t.Context(), "old", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	if len(after) == 0 {
+		b.WaitForFeature(workload, "Progressing to name the API that is not served", func(f *v1alpha1.Feature) bool {
+			progressing := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProgressing)
+			return progressing != nil && progressing.Reason == v1alpha1.ReasonNotServed && strings.Contains(progressing.Message, served)
+		})
 	}
-	if said := fmt.Sprint(before.Object); strings.Contains(said, replaced[sliceKey].value) {
-		t.Errorf("1.37 reads the field that it does not have: %s", said)
+	// The value is gone for clients, and is there for 1.36.3.
+	slice := b.slice(t)
+	if content := fmt.Sprint(slice.Object); strings.Contains(content, replaced[sliceKey].value) {
+		t.Errorf("1.37 reads the field that it does not have: %s", content)
 	}
 	b.holds(t, true)
 
 	// The command line that turns them off.
-	off := workload + "=false," + allocatable + "=false"
-	b.replace(t, ours, append(common(off), append(flags, allAPIs)...)...)
+	b.replace(t, ours, slices.Concat(common(workload+"=false", allocatable+"=false"), flags, after)...)
 	for _, name := range []string{workload, allocatable} {
 		b.WaitForFeature(name, "Off and clean", func(f *v1alpha1.Feature) bool {
 			clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
@@ -100,23 +118,27 @@ func TestUncheckedMove(t *testing.T) {
 		})
 	}
 	b.holds(t, false)
-	for _, key := range []string{"/registry/workloads/", "/registry/podgroups/"} {
+	for _, key := range []string{workloadsKey, podGroupsKey} {
 		b.keys(t, "once the gate is off", key)
 	}
 	// Nothing else of the objects changed.
-	after, err := b.kit.Dynamic.Resource(resourceSlices).Get(t.Context(), "old", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []*unstructured.Unstructured{before, after} {
-		o.SetResourceVersion("")
-	}
-	if diff := cmp.Diff(before.Object, after.Object); diff != "" {
+	if diff := cmp.Diff(slice.Object, b.slice(t).Object); diff != "" {
 		t.Errorf("the ResourceSlice is another (-before +after):\n%s", diff)
 	}
 	if _, failed := b.served(t); len(failed) > 0 {
 		t.Errorf("collections cannot be listed: %v", failed)
 	}
+}
+
+// slice reads the ResourceSlice, without what every write changes.
+func (b *binaries) slice(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	slice, err := b.kit.Dynamic.Resource(resourceSlices).Get(t.Context(), "old", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice.SetResourceVersion("")
+	return slice
 }
 
 // checkedBefore asks the plugin about servers of 1.36.3, which have no Features.
