@@ -73,16 +73,12 @@ func (b *binaries) fromUpstream(t *testing.T) {
 	b.settled(t, lower, workload)
 	uids := b.uids(t)
 	mark := b.history.mark()
-	b.ours(t, upper, common()...)
-	b.crash(t, []string{workload}, upper)
-	b.settled(t, upper)
+	b.oursLed(t, upper, common()...)
 	b.stages(t, mark, workload, []string{"Off@" + lower, "Upgrading@" + lower, "Off@" + upper})
 	b.keys(t, "at "+upper, workloadsKey)
 	b.keys(t, "at "+upper, podGroupsKey)
 
-	b.ours(t, lower, common()...)
-	b.crash(t, []string{workload}, lower)
-	b.settled(t, lower)
+	b.oursLed(t, lower, common()...)
 	b.old(t, common()...)
 	if _, err := b.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("listing Features of %s: %v, want that there is no such API", framework.PreviousVersion, err)
@@ -94,7 +90,23 @@ func (b *binaries) fromUpstream(t *testing.T) {
 	b.ours(t, upper, common()...)
 	b.settled(t, upper)
 	b.keys(t, "at "+upper+" again", workloadsKey)
-	b.finish(t, l, stay, uids)
+	b.finish(t, l, stay, uids, 5)
+}
+
+// oursLed replaces the servers by ours of a version, and kills those that lead the transition
+// of Workloads. Meanwhile the feature is paused: a transition begins when the last of the
+// old servers has ended, and would be over before its successor is ready.
+func (b *binaries) oursLed(t *testing.T, version string, args ...string) {
+	t.Helper()
+	b.Request(workload, `{"paused":true}`)
+	b.ours(t, version, args...)
+	led := b.leading
+	b.Request(workload, `{"paused":null}`)
+	b.crash(t, []string{workload}, version)
+	if b.leading == led {
+		t.Errorf("no server was killed while it led the transition of %s to %s", workload, version)
+	}
+	b.settled(t, version)
 }
 
 // dynamicFlags are the flags of servers with Features: the value of one of them is set through the
@@ -125,15 +137,11 @@ func (b *binaries) fromFeatures(t *testing.T) {
 
 	b.ours(t, lower, dynamicFlags()...)
 	b.settled(t, lower, workload)
-	b.ours(t, upper, dynamicFlags()...)
-	b.crash(t, []string{workload}, upper)
-	b.settled(t, upper)
+	b.oursLed(t, upper, dynamicFlags()...)
 	b.stages(t, mark, workload, []string{"Off@" + lower, "Upgrading@" + lower, "Off@" + upper})
 	b.keys(t, "at "+upper, workloadsKey)
 
-	b.ours(t, lower, dynamicFlags()...)
-	b.crash(t, []string{workload}, lower)
-	b.settled(t, lower)
+	b.oursLed(t, lower, dynamicFlags()...)
 	b.old(t, dynamicFlags()...)
 	b.settled(t, lower)
 	for _, s := range b.history.since(mark, scaleToZero) {
@@ -141,7 +149,7 @@ func (b *binaries) fromFeatures(t *testing.T) {
 			t.Errorf("%s was set through the API, and is %s at %s, configured %+v", scaleToZero, s.State, s.Version, s.Configured)
 		}
 	}
-	b.finish(t, l, stay, uids)
+	b.finish(t, l, stay, uids, 4)
 }
 
 // inUse is what is stored of objects that have nothing to do with versions.
@@ -244,9 +252,9 @@ func (b *binaries) reported(t *testing.T, version string) {
 	})
 }
 
-// finish ends the load, and checks that nothing was lost in all moves, and that transitions
-// were in order.
-func (b *binaries) finish(t *testing.T, l *load, stay map[string][]byte, uids map[string]types.UID) {
+// finish ends the load, and checks that nothing was lost in all moves, that transitions
+// were in order, and that each exchange killed a server of either binary.
+func (b *binaries) finish(t *testing.T, l *load, stay map[string][]byte, uids map[string]types.UID, exchanges int) {
 	t.Helper()
 	b.endLoad(t, l)
 	b.same(t, "in the end", stay)
@@ -265,5 +273,8 @@ func (b *binaries) finish(t *testing.T, l *load, stay map[string][]byte, uids ma
 			t.Errorf("%s: %v: %q", p.Name, err, lines)
 		}
 	}
-	fmt.Fprintf(t.Output(), "%d kills\n", b.kills)
+	if kills := b.kills - b.leading; kills != 2*exchanges {
+		t.Errorf("%d servers were killed in %d exchanges, want two in each", kills, exchanges)
+	}
+	fmt.Fprintf(t.Output(), "%d kills, %d of servers that led a transition\n", b.kills, b.leading)
 }

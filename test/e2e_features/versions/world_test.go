@@ -57,8 +57,8 @@ type world struct {
 	byID map[string]string
 	// extra are more flags of every server at the upper version.
 	extra []string
-	// kills is how often a server was killed.
-	kills int
+	// kills is how often a server was killed, and leading how often it led a transition then.
+	kills, leading int
 }
 
 // at are the flags of a server of a version.
@@ -275,6 +275,7 @@ func (w *world) crash(t *testing.T, features []string, version string) {
 		}
 		seen[stage] = true
 		w.kill(t, w.leader(feature))
+		w.leading++
 		fmt.Fprintf(t.Output(), "%s killed: %s\n", w.leader(feature), stage)
 	}
 }
