@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -55,11 +56,12 @@ const (
 	seldom = 5
 )
 
-// What is counted of pauses.
+// What is counted of pauses, and of what the controller manager writes.
 const (
-	rests = "pauses of all faults"
-	slow  = "pauses of all faults after which states took more than the minute of L2"
-	late  = "pauses of all faults after which they took more than that and what a crash takes to heal"
+	observed = "autoscalers that the controller manager observed"
+	rests    = "pauses of all faults"
+	slow     = "pauses of all faults after which states took more than the minute of L2"
+	late     = "pauses of all faults after which they took more than that and what a crash takes to heal"
 )
 
 // often says that convergence was late after more than a few pauses, "" when it was not.
@@ -236,19 +238,50 @@ func (w *world) dangling(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, kv := range response.Kvs {
-		stored, _, err := scheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, nil)
+		has, err := hasObserved(kv)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", kv.Key, err)
+			return "", err
 		}
-		scaler, ok := stored.(*autoscalingv2.HorizontalPodAutoscaler)
-		if !ok {
-			return "", fmt.Errorf("%s is a %T", kv.Key, stored)
-		}
-		if scaler.Status.ObservedGeneration != nil {
+		if has {
 			return fmt.Sprintf("%s is Off and %s has the field", dynamics[0], kv.Key), nil
 		}
 	}
 	return "", nil
+}
+
+// hasObserved returns true for a stored autoscaler whose status has the field of dynamics[0].
+func hasObserved(kv *mvccpb.KeyValue) (bool, error) {
+	stored, _, err := scheme.Codecs.UniversalDeserializer().Decode(kv.Value, nil, nil)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", kv.Key, err)
+	}
+	scaler, ok := stored.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return false, fmt.Errorf("%s is a %T", kv.Key, stored)
+	}
+	return scaler.Status.ObservedGeneration != nil, nil
+}
+
+// followAutoscalers counts autoscalers into whose status the controller manager wrote the
+// field. Unless there are some, nothing shows that it is removed.
+func (w *world) followAutoscalers() {
+	followKeys(w.t, w.etcd, autoscalersKey, func(event *clientv3.Event) {
+		if event.Type != clientv3.EventTypePut {
+			return
+		}
+		is, err := hasObserved(event.Kv)
+		was := false
+		if err == nil && event.PrevKv != nil {
+			was, err = hasObserved(event.PrevKv)
+		}
+		if err != nil {
+			w.t.Error(err)
+			return
+		}
+		if is && !was {
+			w.stats.count(observed)
+		}
+	})
 }
 
 // violations returns how a part of a history breaks S1 to S3.

@@ -55,6 +55,7 @@ var happenings = []happening{
 	{"reporters crashed", 5 * time.Minute},
 	{"objects created", time.Minute},
 	{"objects deleted", time.Minute},
+	{observed, 5 * time.Minute},
 	{rests, 10 * time.Minute},
 	{outcomePrefix + "done", time.Second},
 	{frozen, 2 * time.Minute},

@@ -206,17 +206,22 @@ type clearing struct {
 	was, is  *appsv1.StatefulSet
 }
 
-// follow notes clearings until the test ends. What was compacted meanwhile is not
-// seen.
+// follow notes clearings until the test ends.
 func (c *clearings) follow(t *testing.T, etcd *clientv3.Client) {
+	followKeys(t, etcd, framework.StatefulSetsKey, func(event *clientv3.Event) { c.note(t, event) })
+}
+
+// followKeys passes the changes below a key of etcd to a function until the test ends.
+// What was compacted meanwhile is not seen.
+func followKeys(t *testing.T, etcd *clientv3.Client, prefix string, note func(*clientv3.Event)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			for response := range etcd.Watch(ctx, framework.StatefulSetsKey, clientv3.WithPrefix(), clientv3.WithPrevKV()) {
+			for response := range etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithPrevKV()) {
 				for _, event := range response.Events {
-					c.note(t, event)
+					note(event)
 				}
 			}
 			hold(ctx, time.Second)

@@ -197,6 +197,7 @@ func newWhole(t *testing.T, s settings) *world {
 	}, framework.FeaturesKey)
 	w.clearings = &clearings{}
 	w.clearings.follow(t, w.etcd)
+	w.followAutoscalers()
 	w.memory = newMemory(w)
 	for _, name := range dynamics {
 		v := w.history(name).Wait(t, 0, "configured", func(v framework.FeatureVersion) bool { return v.Status.Configured != nil })
