@@ -23,13 +23,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/kubernetes-features/hack/testevents"
 )
 
 // read feeds events to results: output of tests, "" for the package, and what failed.
 func read(t *testing.T, failed []string, output ...[2]string) *results {
 	t.Helper()
 	r := newResults(io.Discard, io.Discard)
-	add := func(e event) {
+	add := func(e testevents.Event) {
 		line, err := json.Marshal(e)
 		if err != nil {
 			t.Fatal(err)
@@ -40,16 +42,16 @@ func read(t *testing.T, failed []string, output ...[2]string) *results {
 	for _, o := range output {
 		if compiler, ok := strings.CutPrefix(o[1], "# "); ok {
 			notBuilt = "p [p.test]"
-			add(event{Action: "build-output", ImportPath: notBuilt, Output: compiler + "\n"})
-			add(event{Action: "build-fail", ImportPath: notBuilt})
+			add(testevents.Event{Action: "build-output", ImportPath: notBuilt, Output: compiler + "\n"})
+			add(testevents.Event{Action: "build-fail", ImportPath: notBuilt})
 			continue
 		}
-		add(event{Action: "output", Package: "p", Test: o[0], Output: o[1] + "\n"})
+		add(testevents.Event{Action: "output", Package: "p", Test: o[0], Output: o[1] + "\n"})
 	}
 	for _, test := range failed {
-		add(event{Action: "fail", Package: "p", Test: test})
+		add(testevents.Event{Action: "fail", Package: "p", Test: test})
 	}
-	add(event{Action: "pass", Package: "p", Test: "TestGood"})
+	add(testevents.Event{Action: "pass", Package: "p", Test: "TestGood"})
 	return r
 }
 

@@ -19,13 +19,14 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"k8s.io/kubernetes-features/hack/testevents"
 )
 
 // maxSeeds bounds how many seeds of a shard are kept.
@@ -34,14 +35,6 @@ const maxSeeds = 8
 // seedLine finds the seeds that tests print: "-rapid.seed=7", "SOAK_SEED=7", "seed of
 // the Pods: 7".
 var seedLine = regexp.MustCompile(`(?i)([-.\w]*\bseed|\w+_seed)(?:=| of [\w ]+: |: ?)(\d+)`)
-
-// event is a line of the output of "go test -json" (go doc test2json).
-type event struct {
-	Action, Package, Test, Output string
-	// ImportPath is the package that was built, as "p [p.test]" for a test's.
-	// FailedBuild is that which failed, of a package whose tests could not be built.
-	ImportPath, FailedBuild string
-}
 
 // figures are the numbers of tests and subtests by result, and the seeds they
 // printed.
@@ -57,10 +50,7 @@ func (f figures) ran() int { return f.Passed + f.Failed + f.Skipped }
 type results struct {
 	mu sync.Mutex
 	figures
-	output map[[2]string]*strings.Builder
-	failed map[[2]string]bool
-	// notBuilt are packages whose tests could not be built.
-	notBuilt map[[2]string]bool
+	outcomes *testevents.Outcomes
 	// other has the last output that is no event.
 	other []string
 	// raw gets all lines, log what tests printed.
@@ -68,19 +58,16 @@ type results struct {
 }
 
 func newResults(raw, log io.Writer) *results {
-	return &results{output: map[[2]string]*strings.Builder{}, failed: map[[2]string]bool{}, notBuilt: map[[2]string]bool{}, raw: raw, log: log}
+	return &results{outcomes: testevents.NewOutcomes(), raw: raw, log: log}
 }
 
 // addLine takes a line of "go test -json". part distinguishes processes that run the
 // same test.
 func (r *results) addLine(line, part string) {
-	var e event
-	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil {
+	e, err := testevents.Parse([]byte(line))
+	if err != nil {
 		r.addOther(line)
 		return
-	}
-	if e.Package == "" {
-		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
 	}
 	e.Package += part
 	r.mu.Lock()
@@ -99,28 +86,18 @@ func (r *results) addOther(line string) {
 	}
 }
 
-func (r *results) add(e event) {
-	key := [2]string{e.Package, e.Test}
+func (r *results) add(e testevents.Event) {
+	test := r.outcomes.Add(e)
 	switch e.Action {
 	case "output", "build-output":
 		fmt.Fprint(r.log, e.Output)
 		r.addSeeds(e.Output)
-		if r.output[key] == nil {
-			r.output[key] = &strings.Builder{}
-		}
-		r.output[key].WriteString(e.Output)
-	case "build-fail":
-		r.failed[key] = true
 	case "fail":
-		if e.FailedBuild != "" {
-			// The build's output has the cause.
-			r.notBuilt[key] = true
-		}
-		if r.failed[key] = true; e.Test != "" || !r.failedWithin(key) {
+		if e.Test != "" || !r.failedWithin(test) {
 			r.Failed++
 		}
 	case "pass", "skip":
-		delete(r.output, key)
+		delete(r.outcomes.Output, test)
 		if e.Test == "" {
 			return
 		}
@@ -142,9 +119,9 @@ func (r *results) addSeeds(line string) {
 }
 
 // failedWithin is true when a subtest of the test, or a test of the package, failed.
-func (r *results) failedWithin(key [2]string) bool {
-	for other := range r.failed {
-		if other != key && other[0] == key[0] && (key[1] == "" || strings.HasPrefix(other[1], key[1]+"/")) {
+func (r *results) failedWithin(test testevents.Test) bool {
+	for other := range r.outcomes.Failed {
+		if other != test && other.Package == test.Package && (test.Name == "" || strings.HasPrefix(other.Name, test.Name+"/")) {
 			return true
 		}
 	}
@@ -157,18 +134,20 @@ func (r *results) failedWithin(key [2]string) bool {
 func (r *results) failures() []failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key := range r.output {
-		if key[1] != "" && r.failed[[2]string{key[0], ""}] && !r.failed[key] {
-			r.failed[key] = true
+	failed := r.outcomes.Failed
+	for test := range r.outcomes.Output {
+		if test.Name != "" && failed[testevents.Test{Package: test.Package}] {
+			failed[test] = true
 		}
 	}
 	var failures []failure
-	for key := range r.failed {
-		f := failure{pkg: key[0], test: key[1]}
-		if output := r.output[key]; output != nil {
-			f.output = strings.Split(strings.TrimRight(output.String(), "\n"), "\n")
+	for test := range failed {
+		f := failure{pkg: test.Package, test: test.Name}
+		if output := strings.TrimRight(r.outcomes.Printed(test), "\n"); output != "" {
+			f.output = strings.Split(output, "\n")
 		}
-		if len(f.causes()) > 0 || !r.failedWithin(key) && !r.notBuilt[key] {
+		// The build's output has the cause of what was not built.
+		if _, notBuilt := r.outcomes.NotBuilt[test]; len(f.causes()) > 0 || !r.failedWithin(test) && !notBuilt {
 			failures = append(failures, f)
 		}
 	}
