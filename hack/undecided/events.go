@@ -18,132 +18,72 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/kubernetes-features/hack/testevents"
 )
 
-// event is a line of the output of "go test -json" (go doc test2json).
-type event struct {
-	Action, Package, Test, Output string
-	// ImportPath is the package that was built, as "p [p.test]" for that of a test.
-	ImportPath string
-	// FailedBuild is the ImportPath whose build failed, of a package that has no tests
-	// for that reason.
-	FailedBuild string
-}
-
-// result is a test's, or a package's.
-type result struct {
-	// ended is true once the test passed, failed or was skipped. One that took the process
-	// along has not.
-	ended, failed bool
-	output        strings.Builder
-}
-
-// events are the results of a run.
-type events struct {
-	// packages are by import path.
-	packages map[string]*result
-	// tests are by import path and name, with subtests.
-	tests map[string]map[string]*result
-	// builds are the outputs of compilers, by ImportPath.
-	builds map[string]*strings.Builder
-	// notBuilt has the ImportPath of the build that failed, by package.
-	notBuilt map[string]string
-}
+// outcomes are those of the tests of all questions.
+type outcomes struct{ *testevents.Outcomes }
 
 // readEvents reads the output of "go test -json".
-func readEvents(from io.Reader) (*events, error) {
-	seen := &events{packages: map[string]*result{}, tests: map[string]map[string]*result{}, builds: map[string]*strings.Builder{}, notBuilt: map[string]string{}}
+func readEvents(from io.Reader) (outcomes, error) {
+	read := outcomes{testevents.NewOutcomes()}
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
-			var e event
-			if err := json.Unmarshal(line, &e); err != nil {
-				return nil, fmt.Errorf("go test -json printed %q, which is no event: %w", line, err)
+			e, err := testevents.Parse(bytes.TrimRight(line, "\n"))
+			if err != nil {
+				return read, err
 			}
-			seen.add(e)
+			read.Add(e)
 		}
 		if err == io.EOF {
-			return seen, nil
+			return read, nil
 		}
 		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (s *events) add(e event) {
-	if e.Action == "build-output" {
-		if s.builds[e.ImportPath] == nil {
-			s.builds[e.ImportPath] = &strings.Builder{}
-		}
-		s.builds[e.ImportPath].WriteString(e.Output)
-		return
-	}
-	if e.Package == "" {
-		return
-	}
-	if s.packages[e.Package] == nil {
-		s.packages[e.Package], s.tests[e.Package] = &result{}, map[string]*result{}
-	}
-	r := s.packages[e.Package]
-	if e.Test != "" {
-		if r = s.tests[e.Package][e.Test]; r == nil {
-			r = &result{}
-			s.tests[e.Package][e.Test] = r
-		}
-	}
-	switch e.Action {
-	case "output":
-		r.output.WriteString(e.Output)
-	case "pass", "skip":
-		r.ended = true
-	case "fail":
-		r.ended, r.failed = true, true
-		if e.FailedBuild != "" {
-			s.notBuilt[e.Package] = e.FailedBuild
+			return read, err
 		}
 	}
 }
 
 // answer returns a list for each question, in their order. It fails where a test of a
 // question is not there.
-func (s *events) answer(asked []question) ([]list, error) {
+func (o outcomes) answer(all []question) ([]list, error) {
 	var lists []list
-	explained := map[string]bool{}
-	said := map[string]string{}
-	for _, q := range asked {
-		pkg, err := s.packageIn(q.pkg)
+	// explained has packages whose reason is listed, reasons the first directory with each.
+	explained, reasons := map[string]bool{}, map[string]string{}
+	for _, q := range all {
+		pkg, err := o.packageIn(q.pkg)
 		if err != nil {
 			return nil, err
 		}
-		l := list{heading: fmt.Sprintf("%s (%s)", q.asks, q.pkg)}
+		l := list{heading: fmt.Sprintf("%s (%s)", q.heading, q.pkg)}
 		for _, pattern := range q.tests {
-			names := s.named(pkg, pattern)
+			names := matching(o.Tests(pkg), pattern)
 			if len(names) > 0 {
 				for _, name := range names {
-					l.findings = append(l.findings, s.findings(pkg, q.pkg, name)...)
+					l.findings = append(l.findings, o.findings(pkg, q.pkg, name)...)
 				}
 				continue
 			}
-			if !s.packages[pkg].failed {
+			if !o.Failed[testevents.Test{Package: pkg}] {
 				return nil, fmt.Errorf("%s has no test %s; change the questions in hack/undecided/main.go", q.pkg, pattern)
 			}
 			if !explained[pkg] {
 				explained[pkg] = true
-				why := s.whyNotRun(pkg)
-				if said[why] == "" {
-					said[why] = q.pkg
-					l.findings = append(l.findings, fmt.Sprintf("the tests in %s did not run:\n%s", q.pkg, why))
+				why := o.whyNotRun(pkg)
+				if other, listed := reasons[why]; listed {
+					l.findings = append(l.findings, fmt.Sprintf("the tests in %s did not run, for the same reason as those in %s", q.pkg, other))
 				} else {
-					l.findings = append(l.findings, fmt.Sprintf("the tests in %s did not run, for the same reason as those in %s", q.pkg, said[why]))
+					reasons[why] = q.pkg
+					l.findings = append(l.findings, fmt.Sprintf("the tests in %s did not run:\n%s", q.pkg, why))
 				}
 			}
 			l.findings = append(l.findings, fmt.Sprintf("%s did not run; repair the package, then: go run ./hack/undecided", pattern))
@@ -154,51 +94,51 @@ func (s *events) answer(asked []question) ([]list, error) {
 }
 
 // packageIn returns the import path of a directory.
-func (s *events) packageIn(dir string) (string, error) {
-	for name := range s.packages {
-		if strings.HasSuffix(name, "/"+dir) {
-			return name, nil
+func (o outcomes) packageIn(dir string) (string, error) {
+	for test := range o.Ended {
+		if test.Name == "" && strings.HasSuffix(test.Package, "/"+dir) {
+			return test.Package, nil
 		}
 	}
-	return "", fmt.Errorf("go test says nothing of ./%s; change the questions in hack/undecided/main.go", dir)
+	return "", fmt.Errorf("go test printed nothing of ./%s; change the questions in hack/undecided/main.go", dir)
 }
 
-// named returns the tests of a package that a pattern stands for, without subtests.
-func (s *events) named(pkg, pattern string) []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(s.tests[pkg])) {
-		prefix, many := strings.CutSuffix(pattern, "*")
+// matching returns the tests among names that a pattern stands for, without subtests.
+func matching(names []string, pattern string) []string {
+	prefix, many := strings.CutSuffix(pattern, "*")
+	var found []string
+	for _, name := range names {
 		if name == pattern || many && strings.HasPrefix(name, prefix) && !strings.Contains(name, "/") {
-			names = append(names, name)
+			found = append(found, name)
 		}
 	}
-	return names
+	return found
 }
 
 // whyNotRun returns the compiler's output, or that of the process.
-func (s *events) whyNotRun(pkg string) string {
-	text := s.packages[pkg].output.String()
-	if build, ok := s.builds[s.notBuilt[pkg]]; ok {
-		text = build.String()
+func (o outcomes) whyNotRun(pkg string) string {
+	if obstacle, ok := o.NotBuilt[testevents.Test{Package: pkg}]; ok {
+		pkg = obstacle
 	}
-	return strings.TrimSpace(text)
+	lines := slices.DeleteFunc(strings.Split(o.Printed(testevents.Test{Package: pkg}), "\n"), frame.MatchString)
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
 var (
-	// finding begins what a test says, with the place: "    a_test.go:12: text".
+	// finding begins what a test logs, with the place: "    a_test.go:12: text".
 	finding = regexp.MustCompile(`^( +)\S+\.go:\d+: (.*)$`)
-	// frame is a line of the go command about a test.
-	frame = regexp.MustCompile(`^\s*(=== |--- |PASS$|FAIL$)`)
+	// frame is a line of the go command about a test or a package.
+	frame = regexp.MustCompile(`^\s*(=== |--- |PASS$|FAIL($|\t))`)
 )
 
-// findings returns what a test and its subtests say if they fail. A test that fails
-// without a word is a finding, too.
-func (s *events) findings(pkg, dir, test string) []string {
+// findings returns what a test and its subtests logged if they failed. A test that fails
+// without a message is a finding, too.
+func (o outcomes) findings(pkg, dir, test string) []string {
 	var found []string
 	failed := false
-	for _, name := range slices.Sorted(maps.Keys(s.tests[pkg])) {
-		r := s.tests[pkg][name]
-		if (name != test && !strings.HasPrefix(name, test+"/")) || r.ended && !r.failed {
+	for _, name := range o.Tests(pkg) {
+		key := testevents.Test{Package: pkg, Name: name}
+		if (name != test && !strings.HasPrefix(name, test+"/")) || o.Ended[key] && !o.Failed[key] {
 			continue
 		}
 		failed = true
@@ -206,15 +146,16 @@ func (s *events) findings(pkg, dir, test string) []string {
 		if _, subtest, ok := strings.Cut(name, "/"); ok {
 			prefix = subtest + ": "
 		}
-		for _, text := range messages(r.output.String()) {
+		output := o.Printed(key)
+		for _, text := range messages(output) {
 			found = append(found, prefix+text)
 		}
-		if !r.ended {
-			found = append(found, fmt.Sprintf("%s ended the process of its tests:\n%s", name, strings.TrimSpace(r.output.String())))
+		if !o.Ended[key] {
+			found = append(found, fmt.Sprintf("%s ended the process of its tests:\n%s", name, strings.TrimSpace(output)))
 		}
 	}
 	if failed && len(found) == 0 {
-		found = append(found, fmt.Sprintf("%s fails and does not say why: go test -run '^%s$' ./%s", test, test, dir))
+		found = append(found, fmt.Sprintf("%s fails without a message: go test -run '^%s$' ./%s", test, test, dir))
 	}
 	return found
 }

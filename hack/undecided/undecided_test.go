@@ -18,12 +18,11 @@ package main
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,25 +32,10 @@ import (
 // TestQuestionsNameTests: each name stands for a test of its package.
 func TestQuestionsNameTests(t *testing.T) {
 	for _, q := range questions {
-		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(q.pkg), "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := &events{tests: map[string]map[string]*result{q.pkg: {}}}
-		for _, name := range files {
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, decl := range file.Decls {
-				if function, ok := decl.(*ast.FuncDecl); ok && function.Recv == nil {
-					seen.tests[q.pkg][function.Name.Name] = &result{}
-				}
-			}
-		}
+		names := slices.Sorted(maps.Keys(readSource(t, filepath.Join("..", "..", filepath.FromSlash(q.pkg))).uses))
 		for _, pattern := range q.tests {
-			if len(seen.named(q.pkg, pattern)) == 0 {
-				t.Errorf("%q: %s has no test %s", q.asks, q.pkg, pattern)
+			if len(matching(names, pattern)) == 0 {
+				t.Errorf("%q: %s has no test %s", q.heading, q.pkg, pattern)
 			}
 		}
 	}
@@ -131,7 +115,7 @@ func TestLists(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=mod")
 	dir := t.TempDir()
 	put(t, dir, small)
-	asked := []question{
+	all := []question{
 		{"Nothing", "good", []string{"TestPasses", "TestAlso*"}},
 		{"Findings", "bad", []string{"TestSays", "TestSub*"}},
 		{"Without a word", "bad", []string{"TestSilent"}},
@@ -140,11 +124,11 @@ func TestLists(t *testing.T) {
 		{"What does not compile", "broken", []string{"TestUnbuilt"}},
 		{"The same", "broken", []string{"TestUnbuilt"}},
 	}
-	seen, err := runTests(t.Context(), dir, asked)
+	read, err := runTests(t.Context(), dir, all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists, err := seen.answer(asked)
+	lists, err := read.answer(all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +145,7 @@ Findings (bad): 3
       +b
   - first: of the first
 Without a word (bad): 1
-  - TestSilent fails and does not say why: go test -run '^TestSilent$' ./bad
+  - TestSilent fails without a message: go test -run '^TestSilent$' ./bad
 A crash (crashed): 4
   - before the end
 `
@@ -199,27 +183,27 @@ func TestTestsThatAreNotThere(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, small)
 	for name, tc := range map[string]struct {
-		asked question
-		says  string
+		question question
+		says     string
 	}{
 		"another name":    {question{"Nothing", "good", []string{"TestPasses", "TestOther"}}, "good has no test TestOther; change the questions"},
 		"another pattern": {question{"Nothing", "good", []string{"TestOther*"}}, "good has no test TestOther*; change the questions"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, err := runTests(t.Context(), dir, []question{tc.asked})
+			read, err := runTests(t.Context(), dir, []question{tc.question})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if lists, err := seen.answer([]question{tc.asked}); err == nil || !strings.Contains(err.Error(), tc.says) {
+			if lists, err := read.answer([]question{tc.question}); err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, %v; want an error with %q", lists, err, tc.says)
 			}
 		})
 	}
-	seen, err := readEvents(strings.NewReader(""))
+	read, err := readEvents(strings.NewReader(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := seen.answer([]question{{"Nothing", "good", []string{"TestPasses"}}}); err == nil || !strings.Contains(err.Error(), "says nothing of ./good") {
+	if _, err := read.answer([]question{{"Nothing", "good", []string{"TestPasses"}}}); err == nil || !strings.Contains(err.Error(), "printed nothing of ./good") {
 		t.Errorf("without a package: %v", err)
 	}
 	if _, err := readEvents(strings.NewReader("ok  good 0.1s\n")); err == nil || !strings.Contains(err.Error(), "no event") {
