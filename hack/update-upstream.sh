@@ -7,7 +7,8 @@
 # go.mod of the root, of the library and of its example, what people read, and the
 # tests that name the version. The Makefile reads it from go.mod; hack/verify finds what is left.
 # With another minor version, the one that shipped until now becomes the version before
-# (hack/previous), and what a person has to decide is printed as a list (hack/undecided).
+# (hack/previous, with the commit that is checked out), and a list is printed of what is left
+# to decide or to change (hack/undecided).
 # When it fails, all files are as they were.
 set -euo pipefail
 
@@ -35,7 +36,7 @@ if [[ ${new%.*} != "${old%.*}" ]]; then
 		exit 1
 	fi
 	# A second run could not distinguish pages that name the version before from those
-	# that the first one left alone.
+	# that the first one left alone. The commit is the last one of the version that shipped.
 	if [[ -n $(git status --porcelain --untracked-files=no) ]]; then
 		echo "there are changes that are not committed; commit them, or take them back with \"git restore .\" where a move was killed" >&2
 		exit 1
@@ -48,7 +49,7 @@ if $another_minor; then versions+=("${before#v}"); fi
 mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' ':!docs/benchmarks' test/e2e_features/framework ":!$named" |
 	xargs -0r grep -lZF "${versions[@]/#/-e}" --)
 modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum" "$example/go.mod" "$example/go.sum")
-if $another_minor; then modules+=(go.work go.work.sum "$previous/go.mod" "$previous/go.sum"); fi
+if $another_minor; then modules+=(go.work go.work.sum "$previous/go.mod" "$previous/go.sum" "$previous/commit"); fi
 kept=$(mktemp -d)
 for file in "${modules[@]}" CHANGELOG.md "$named" "${pages[@]}"; do
 	if [[ -e $file ]]; then cp --parents -p "$file" "$kept"; fi
@@ -149,6 +150,7 @@ if $another_minor; then
 	go mod edit "${edits[@]}" "$previous/go.mod"
 	sed -Ei "s/(kubernetes\/kubernetes )1\.$(minor "$before")\b/\11.$(minor "$old")/" "$previous/go.mod"
 	tidy "$previous"
+	git rev-parse HEAD >"$previous/commit"
 fi
 
 # The version before takes its new name after the one that shipped has given it up.
@@ -162,7 +164,7 @@ done
 trap 'rm -rf "$kept"' EXIT
 echo "Moved from $old to $new. Next: make update, make verify and make test; the minor version before is in hack/previous (docs/contributors/development.md)"
 if $another_minor; then
-	echo "What a person has to decide (repeat with: go run ./hack/undecided -from $old):"
+	echo "To be decided and changed by a person (repeat with: go run ./hack/undecided -from $old):"
 	if [[ $removed ]]; then
 		echo "Packages that upstream removed; change the imports, then: hack/update-modules.sh"
 		printf %s "$removed"

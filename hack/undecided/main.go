@@ -66,6 +66,7 @@ var questions = []question{
 		"TestAPIsMatchBinary", "TestAPIVersionsAreThoseOfBinaries", "TestNeededAPIsNotServedByDefault", "TestBootstrapRBAC",
 	}},
 	{"Gates that examples turn on", "test/utils/examplegates", []string{"TestExamplesAreOffByDefault", "TestEmulatedVersionsKnowTheGates", "TestExamplesDeclareWhatTheyNeed"}},
+	{"Older versions that tests run", "hack/undecided", []string{"TestOlderVersionsOfTests", "TestCommitOfThePreviousVersion"}},
 	{"Fields of published documents", "cmd/kube-apiserver/controlplane/apidocs", []string{"TestMarkers", "TestValuesOfEnums"}},
 	{"Priorities of groups in discovery", "cmd/kube-apiserver/controlplane", []string{"TestPrioritiesMatchUpstream", "TestEveryGroupHasAPriority"}},
 	{"Flags of kube-apiserver", "cmd/kube-apiserver/controlplane", []string{"TestAllOfUpstreamsFlagsAreThere", "TestTheCommandTakesUpstreamsFlags"}},
@@ -76,7 +77,7 @@ var questions = []question{
 }
 
 func main() {
-	from := flag.String("from", "", "The version before, for example v1.36.3: pages that name its minor version and the one below are listed, too.")
+	from := flag.String("from", "", "The version before, for example v1.36.3: files that name its minor version or one of the three below are listed, too.")
 	flag.Parse()
 	undecided, err := run(context.Background(), ".", *from, flag.Args(), os.Stdout)
 	switch {

@@ -32,16 +32,20 @@ var (
 	matches = regexp.MustCompile(`^(.+):(\d+)$`)
 )
 
-// named are what people read or see, and tests whose clusters move between versions. Other
-// tests take versions as examples, and benchmarks were measured on theirs.
+// reach is how many minor versions below the one before are named in pages and tests: servers
+// emulate these, and kubelets may be of them.
+const reach = 3
+
+// named are what people read or see, tools, and tests whose clusters move between versions.
+// Other tests take versions as examples, and benchmarks were measured on theirs.
 var named = []string{
-	"*.md", "Makefile", "*.go", "test/e2e_features", ":!docs/benchmarks", ":!findings", ":!hack", ":(exclude,glob)**/zz_generated*", ":(exclude,glob)build/**/*_test.go",
-	":(exclude,glob)cmd/**/*_test.go", ":(exclude,glob)pkg/**/*_test.go", ":(exclude,glob)staging/**/*_test.go", ":(exclude,glob)test/benchmark/**/*_test.go",
+	"*.md", "Makefile", "*.go", "*.sh", "test/e2e_features", ":!docs/benchmarks", ":!findings", ":(exclude,glob)**/zz_generated*", ":(exclude,glob)build/**/*_test.go",
+	":(exclude,glob)cmd/**/*_test.go", ":(exclude,glob)hack/**/*_test.go", ":(exclude,glob)pkg/**/*_test.go", ":(exclude,glob)staging/**/*_test.go", ":(exclude,glob)test/benchmark/**/*_test.go",
 	":(exclude,glob)test/external/**/*_test.go", ":(exclude,glob)test/utils/**/*_test.go",
 }
 
-// pagesNaming lists the files that name the minor version before or the one below it.
-// Whether a sentence is about the version that shipped, or stays true, is for people to
+// pagesNaming lists the files that name the minor version before or those below it within
+// reach. Whether a sentence is about the version that shipped, or stays true, is for people to
 // decide.
 func pagesNaming(ctx context.Context, root, from string) (list, error) {
 	match := patchRelease.FindStringSubmatch(from)
@@ -52,8 +56,12 @@ func pagesNaming(ctx context.Context, root, from string) (list, error) {
 	if err != nil {
 		return list{}, err
 	}
-	l := list{heading: fmt.Sprintf("Lines that name 1.%d or 1.%d, by file", minor, minor-1)}
-	args := append([]string{"grep", "-cwE", fmt.Sprintf(`v?1\.(%d|%d)(\.[0-9]+)?`, minor, minor-1), "--"}, named...)
+	var minors []string
+	for below := range reach + 1 {
+		minors = append(minors, strconv.Itoa(minor-below))
+	}
+	l := list{heading: fmt.Sprintf("Lines that name 1.%d to 1.%d, by file", minor-reach, minor)}
+	args := append([]string{"grep", "-cwE", `v?1\.(` + strings.Join(minors, "|") + `)(\.[0-9]+)?`, "--"}, named...)
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = root
 	output, err := cmd.Output()

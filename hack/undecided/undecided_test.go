@@ -219,9 +219,12 @@ func TestPagesNaming(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
 		"README.md":                   "On 1.36.\nIt came from v1.35.4.\nSpeedup 11.36, go1.36\n",
-		"docs/a.md":                   "1.37 and 1.34\n",
+		"docs/a.md":                   "1.37 and 1.32\n",
 		"docs/benchmarks/flip.md":     "measured on 1.36\n",
+		"Makefile":                    "KUBELETS := previous kubelets/1.34\n",
 		"hack/changelog/main.go":      "package main // 1.36\n",
+		"hack/changelog/main_test.go": "package main // 1.36\n",
+		"hack/verify.sh":              "long=(hack/kubelets/1.33)\n",
 		"pkg/a/a.go":                  "package a // 1.36\n",
 		"pkg/a/a_test.go":             "package a // 1.36\n",
 		"pkg/a/zz_generated.a.go":     "package a // 1.36\n",
@@ -230,7 +233,7 @@ func TestPagesNaming(t *testing.T) {
 		"test/external/a_test.go":     "package a // 1.35\n",
 		"untracked.md":                "1.36\n",
 	})
-	for _, args := range [][]string{{"init", "-q"}, {"add", "README.md", "docs", "hack", "pkg", "test"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"add", "README.md", "Makefile", "docs", "hack", "pkg", "test"}} {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = dir
 		if output, err := cmd.CombinedOutput(); err != nil {
@@ -241,10 +244,12 @@ func TestPagesNaming(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"README.md: 2", "pkg/a/a.go: 1", "test/e2e_features/a.yaml: 1", "test/e2e_features/a_test.go: 1"}, got.findings); diff != "" || got.heading != "Lines that name 1.36 or 1.35, by file" {
+	if diff := cmp.Diff([]string{
+		"Makefile: 1", "README.md: 2", "hack/changelog/main.go: 1", "hack/verify.sh: 1", "pkg/a/a.go: 1", "test/e2e_features/a.yaml: 1", "test/e2e_features/a_test.go: 1",
+	}, got.findings); diff != "" || got.heading != "Lines that name 1.33 to 1.36, by file" {
 		t.Errorf("%q, unexpected files (-want +got):\n%s", got.heading, diff)
 	}
-	if got, err := pagesNaming(t.Context(), dir, "v1.30.0"); err != nil || len(got.findings) > 0 {
+	if got, err := pagesNaming(t.Context(), dir, "v1.28.0"); err != nil || len(got.findings) > 0 {
 		t.Errorf("of versions that nothing names: %v, %v", got, err)
 	}
 	for _, from := range []string{"1.36.3", "v1.36", "v2.0.0"} {

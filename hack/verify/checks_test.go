@@ -292,6 +292,10 @@ func TestUpdateUpstreamToAnotherMinor(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(u.dir, ".git", "offline.packages"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	head, err := u.run(t, "", "git", "rev-parse", "HEAD")
+	if err != nil {
+		t.Fatalf("%v: %s", err, head)
+	}
 	named := u.to(t, "v1.37.2", "  - package k8s.io/api/old/v1, which the module in . imports\nUndecided: -from v1.36.3\n")
 	for name, want := range map[string][]string{
 		rootModule:                  {"k8s.io/kubernetes v1.37.2\n", "go 1.26.0\n", "godebug default=go1.26\n", "k8s.io/new v0.37.2\n"},
@@ -308,6 +312,9 @@ func TestUpdateUpstreamToAnotherMinor(t *testing.T) {
 				t.Errorf("%s does not have %q:\n%s", name, text, named[name])
 			}
 		}
+	}
+	if commit, err := os.ReadFile(filepath.Join(u.dir, "hack", "previous", "commit")); err != nil || string(commit) != head {
+		t.Errorf("the last commit of the version before is %q (%v), want %q", commit, err, head)
 	}
 	for name, gone := range map[string]string{rootModule: "k8s.io/kubectl", previousModule: "k8s.io/closed"} {
 		if strings.Contains(named[name], gone) {
