@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 	set := flag.NewFlagSet("release", flag.ContinueOnError)
 	set.StringVar(&f.root, "root", ".", "the checkout")
 	set.StringVar(&f.output, "output", "_output", "where release-stage, release-images and release-tars are written; a relative path is below the checkout")
-	set.StringVar(&f.version, "version", "", "the version, for example v1.36.3+feature.1")
+	set.StringVar(&f.version, "version", "", "the version, for example v1.37.2+feature.1")
 	set.StringVar(&f.platforms, "platforms", "linux/"+runtime.GOARCH, "os/arch, separated by spaces")
 	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images")
 	set.StringVar(&f.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")

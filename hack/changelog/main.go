@@ -40,7 +40,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("usage: changelog v1.36.4, in the root of the repository")
+		return fmt.Errorf("usage: changelog v1.37.3, in the root of the repository")
 	}
 	old, err := os.ReadFile(file)
 	if err != nil {

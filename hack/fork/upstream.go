@@ -36,7 +36,7 @@ import (
 // root module's zip lacks what other modules have (staging/src, vendor but its
 // OWNERS) and symbolic links; all the rest is the tag's tree.
 type upstream struct {
-	// version is the root module's, for example v1.36.3.
+	// version is the root module's, for example v1.37.2.
 	version string
 	// dir is the directory of the root module.
 	dir string

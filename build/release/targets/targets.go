@@ -216,7 +216,7 @@ func For(p Platform) []Binary {
 	return slices.Compact(list)
 }
 
-// Version is the version of a release, such as v1.36.3+feature.1.
+// Version is the version of a release, such as v1.37.2+feature.1.
 type Version string
 
 var semantic = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
@@ -225,7 +225,7 @@ var semantic = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.[0-9]+(-[0-9A-Za-z.-]+)
 // hack/lib/version.sh does.
 func ParseVersion(s string) (Version, error) {
 	if !semantic.MatchString(s) {
-		return "", fmt.Errorf("version %q is not a semantic version; set VERSION, for example to v1.36.3+feature.1", s)
+		return "", fmt.Errorf("version %q is not a semantic version; set VERSION, for example to v1.37.2+feature.1", s)
 	}
 	return Version(s), nil
 }

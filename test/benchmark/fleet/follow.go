@@ -40,7 +40,7 @@ type asked struct {
 
 // Ask gives each process that is added from now on a gate of its own, which it asks
 // for a feature: the layer that real processes have, on upstream's gate. That one
-// knows this feature alone. A real one knows 240, and takes milliseconds of its own
+// knows this feature alone. A real one knows 253, and takes milliseconds of its own
 // machine's time to apply a change (benchmark flip measures it), but here thousands
 // share one machine. What else a process reports is its template's.
 func (f *Fleet) Ask(feature string, byDefault bool) {

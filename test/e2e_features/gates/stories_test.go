@@ -58,7 +58,7 @@ func controlPlane(gates string) localcluster.Config {
 }
 
 // TestStatelessFeatureOfOneBinary is story 2: OpenAPIEnums stands for OpenAPIV3,
-// whose gate is gone at 1.36. It stores nothing and only kube-apiserver has it;
+// whose gate is gone since 1.36. It stores nothing and only kube-apiserver has it;
 // turning it off is a restart and no task.
 func TestStatelessFeatureOfOneBinary(t *testing.T) {
 	t.Parallel()

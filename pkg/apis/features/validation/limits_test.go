@@ -210,6 +210,6 @@ func TestUpdateIsValidatedLikeCreation(t *testing.T) {
 		r.Spec.Liveness.Lease.Name = "/"
 	})
 	check(t, ValidateFeatureReportUpdate(changed, leased(nil)),
-		problem{"spec.binaryVersion", "v1.36.3"}, problem{"spec.emulationVersion", "1.36"},
+		problem{"spec.binaryVersion", "v1.37.2"}, problem{"spec.emulationVersion", "1.36"},
 		problem{"spec.features[1].name", "Duplicate"}, problem{"spec.liveness.lease.name", "RFC 1123"})
 }

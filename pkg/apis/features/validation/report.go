@@ -212,7 +212,7 @@ func validateBinaryVersion(version string, fldPath *field.Path) field.ErrorList 
 	// ParseGeneric takes anything behind the numbers, and blanks before them.
 	graphic := !strings.ContainsFunc(version, func(r rune) bool { return r <= ' ' || r > '~' })
 	if _, err := utilversion.ParseGeneric(version); err != nil || !graphic {
-		return field.ErrorList{field.Invalid(fldPath, version, "must be a version such as v1.36.3")}
+		return field.ErrorList{field.Invalid(fldPath, version, "must be a version such as v1.37.2")}
 	}
 	return nil
 }

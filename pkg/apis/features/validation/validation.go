@@ -36,7 +36,7 @@ const (
 	// MaxNameLength is the longest name of a gate, component, instance or task.
 	MaxNameLength = v1alpha1.MaxNameLength
 	// MaxReportedFeatures is the most features that one report lists. The
-	// binaries of 1.36 know 240.
+	// binaries of 1.37 know 253.
 	MaxReportedFeatures = v1alpha1.MaxReportedFeatures
 	// MaxReportedNames is the most characters that their names have together,
 	// and MaxReportMetadata those of annotations and labels.

@@ -34,7 +34,7 @@ var selectNotLocal = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.control", ""),
 	fields.OneTermNotEqualSelector("status.control", string(v1alpha1.ControlLocal))).String()
 
-// pageSize bounds one response; Kubernetes has 240 features.
+// pageSize bounds one response; Kubernetes has some 250 features.
 const pageSize = 500
 
 // errAPINotServed means that the server does not have the API: an older server, an

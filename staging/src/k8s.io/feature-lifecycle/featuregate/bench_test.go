@@ -26,15 +26,15 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// gates are the names of Kubernetes' gates at 1.36, so that lookups are as they are
-// in its binaries.
+// gates are the names of Kubernetes' gates at 1.37 (upstream's
+// test/compatibility_lifecycle/reference), so that lookups are as they are in its binaries.
 //
 //go:embed testdata/gates.txt
 var gates string
 
 // The features that the benchmark queries: one per kind of value.
 const (
-	defaulted = featuregate.Feature("PodLifecycleSleepAction")
+	defaulted = featuregate.Feature("ContainerStopSignals")
 	explicit  = featuregate.Feature("MaxUnavailableStatefulSet")
 	central   = featuregate.Feature("GracefulNodeShutdown")
 	dynamic   = featuregate.Feature("UserNamespacesSupport")
@@ -43,10 +43,10 @@ const (
 // realistic is upstream's gate with all of Kubernetes' gates.
 func realistic(t testing.TB) featuregate.MutableVersionedFeatureGate {
 	t.Helper()
-	gate := featuregate.NewVersionedFeatureGate(utilversion.MustParse("1.36"))
+	gate := featuregate.NewVersionedFeatureGate(utilversion.MustParse("1.37"))
 	specs := map[featuregate.Feature]featuregate.VersionedSpecs{}
 	for name := range strings.FieldsSeq(gates) {
-		specs[featuregate.Feature(name)] = featuregate.VersionedSpecs{{Version: utilversion.MustParse("1.36"), PreRelease: featuregate.Alpha}}
+		specs[featuregate.Feature(name)] = featuregate.VersionedSpecs{{Version: utilversion.MustParse("1.37"), PreRelease: featuregate.Alpha}}
 	}
 	if err := gate.AddVersioned(specs); err != nil {
 		t.Fatal(err)
