@@ -323,6 +323,20 @@ func text(expr ast.Expr) (string, bool) {
 	return value, err == nil
 }
 
+// TestPageNamesEachShard: the page has what each shard costs.
+func TestPageNamesEachShard(t *testing.T) {
+	const name = "docs/contributors/tests.md"
+	page, err := os.ReadFile(checkout + "/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range shards {
+		if text := string(page); !strings.Contains(text, "| "+s.Name+" |") && !strings.Contains(text, "`"+s.Name+"`") {
+			t.Errorf("%s does not name the shard %s; add what it takes to one of its tables", name, s.Name)
+		}
+	}
+}
+
 // TestPackagesAreBuiltAsAWhole: tests that need Linux say so in each of their files, or
 // upstream's checks of other platforms, which a fork runs, fail for what is missing.
 func TestPackagesAreBuiltAsAWhole(t *testing.T) {
