@@ -246,7 +246,7 @@ upstream: ## Build upstream's unchanged binaries into _output/upstream.
 	@mkdir -p $(OUT)/upstream
 	go build -ldflags '$(subst $(VERSION),$(UPSTREAM_VERSION),$(LDFLAGS))' -o $(OUT)/upstream/ $(addprefix k8s.io/kubernetes/cmd/,$(UPSTREAM))
 
-# Older versions, unmodified, each of a module of its own. go.mod of a module says which.
+# Older versions, unmodified, each of a module of its own. go.mod of a module has the version.
 older_version = $(shell sed -n 's/^require k8s.io.kubernetes \(v[0-9.]*\).*/\1/p' hack/$(1)/go.mod)
 older_ldflags = $(subst $(VERSION),$(1),$(subst gitMinor=$(call minor_of,$(UPSTREAM_VERSION)),gitMinor=$(call minor_of,$(1)),$(LDFLAGS)))
 # build_older builds the command $(2) of the version $(3) of the module hack/$(1) into $(4).

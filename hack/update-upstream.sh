@@ -93,7 +93,7 @@ theirs() { GOWORK=off go list -m -f '{{.GoMod}}' "k8s.io/kubernetes@$1"; }
 staging() { sed -nE 's/^\s*(k8s\.io\/[a-z-]+) v0\.0\.0$/\1/p' "$1" | sort -u; }
 
 # language prints the arguments with which a go.mod or go.work has the version of Go, and
-# the defaults of its behavior, of an upstream go.mod: only the main module says them.
+# the defaults of its behavior, of an upstream go.mod: only the main module has them.
 language() { sed -nE 's/^go ([0-9.]+)$/-go=\1/p; s/^godebug default=(.+)$/-godebug=default=\1/p' "$1"; }
 
 # tidy tidies the go.mod of a directory. Packages that another minor version does not have

@@ -171,7 +171,7 @@ func TestReadOfSources(t *testing.T) {
 // TestReadRefusesOtherForms: what upstream writes in another way is an error, never a
 // gate that is missing or has another value.
 func TestReadRefusesOtherForms(t *testing.T) {
-	for says, tc := range map[string]struct{ file, old, replacement string }{
+	for want, tc := range map[string]struct{ file, old, replacement string }{
 		"unknown field":                        {listFile, "preRelease", "stage"},
 		"there is no table default":            {dependenciesFile, dependenciesVar, "others"},
 		"Other has dependencies and is not":    {dependenciesFile, "genericfeatures.Old:", "Other:"},
@@ -186,7 +186,7 @@ func TestReadRefusesOtherForms(t *testing.T) {
 		"expected 'package'":                   {clientFile, "package", "pkg"},
 		"client-go's " + clientFile + ": open": {clientFile, "", ""},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(want, func(t *testing.T) {
 			kubernetes, client := sources()
 			for _, files := range []fstest.MapFS{kubernetes, client} {
 				if f := files[tc.file]; f != nil {
@@ -201,8 +201,8 @@ func TestReadRefusesOtherForms(t *testing.T) {
 					f.Data = changed
 				}
 			}
-			if _, err := read(kubernetes, client); err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%v does not say %q", err, says)
+			if _, err := read(kubernetes, client); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want an error with %q", err, want)
 			}
 		})
 	}
@@ -234,12 +234,12 @@ func TestListAgainstTheCatalog(t *testing.T) {
 	if err := list(&out, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, says := range []string{
+	for _, want := range []string{
 		"\n" + string(entry) + " ", "entry will have no gate: leaves ", "\nZZNew ", "needs an entry\n",
 		".99-beta.0, a beta, against 1.", ": 1 gates are new, 1 gone, 0 changed\n",
 	} {
-		if !strings.Contains(out.String(), says) {
-			t.Errorf("the list does not say %q:\n%s", says, out.String())
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the list lacks %q:\n%s", want, out.String())
 		}
 	}
 	broken := errors.New("broken pipe")

@@ -157,13 +157,13 @@ A crash (crashed): 4
 	if diff := cmp.Diff(want, head); diff != "" {
 		t.Errorf("unexpected lists (-want +got):\n%s", diff)
 	}
-	for _, says := range []string{
+	for _, want := range []string{
 		"  - the tests in crashed did not run:", "  - TestZNever did not run; repair the package, then: go run ./hack/undecided",
 		"An exit (exited): 1\n  - TestExits ended the process of its tests:",
 		"What does not compile (broken): 2\n  - the tests in broken did not run:", "undefined: gone", "The same (broken): 1\n  - TestUnbuilt did not run; repair",
 	} {
-		if !strings.Contains(rest, says) {
-			t.Errorf("the lists do not say %q:\n%s", says, rest)
+		if !strings.Contains(rest, want) {
+			t.Errorf("the lists lack %q:\n%s", want, rest)
 		}
 	}
 }
@@ -172,7 +172,7 @@ A crash (crashed): 4
 func TestNothingToDecide(t *testing.T) {
 	var out bytes.Buffer
 	if printLists(&out, []list{{heading: "One"}, {heading: "Two"}}) || out.String() != "One: nothing to decide\nTwo: nothing to decide\n" {
-		t.Errorf("without findings it is undecided, or says %q", out.String())
+		t.Errorf("without findings it is undecided, or printed is %q", out.String())
 	}
 }
 
@@ -184,7 +184,7 @@ func TestTestsThatAreNotThere(t *testing.T) {
 	put(t, dir, small)
 	for name, tc := range map[string]struct {
 		question question
-		says     string
+		want     string
 	}{
 		"another name":    {question{"Nothing", "good", []string{"TestPasses", "TestOther"}}, "good has no test TestOther; change the questions"},
 		"another pattern": {question{"Nothing", "good", []string{"TestOther*"}}, "good has no test TestOther*; change the questions"},
@@ -194,8 +194,8 @@ func TestTestsThatAreNotThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if lists, err := read.answer([]question{tc.question}); err == nil || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("got %v, %v; want an error with %q", lists, err, tc.says)
+			if lists, err := read.answer([]question{tc.question}); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, %v; want an error with %q", lists, err, tc.want)
 			}
 		})
 	}

@@ -56,7 +56,7 @@ var decideNothing = map[string]string{
 type source struct {
 	// uses has the names in each of them.
 	uses map[string]map[string]bool
-	// reads has those that read upstream: they ask the go command for a directory, call a
+	// reads has those that read upstream: they get a directory from the go command, call a
 	// program of upstream's or its definitions, or take all gates.
 	reads map[string]bool
 }

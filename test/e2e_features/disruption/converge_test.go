@@ -56,7 +56,7 @@ const (
 	seldom = 5
 )
 
-// What is counted of pauses, and of what the controller manager writes.
+// Names of counters: of pauses, and of what the controller manager writes.
 const (
 	observed = "autoscalers that the controller manager observed"
 	rests    = "pauses of all faults"

@@ -212,7 +212,7 @@ func (c *clearings) follow(t *testing.T, etcd *clientv3.Client) {
 }
 
 // followKeys passes the changes below a key of etcd to a function until the test ends.
-// What was compacted meanwhile is not seen.
+// It misses what was compacted meanwhile.
 func followKeys(t *testing.T, etcd *clientv3.Client, prefix string, note func(*clientv3.Event)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

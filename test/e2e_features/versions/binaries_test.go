@@ -491,7 +491,7 @@ func (b *binaries) uids(t *testing.T) map[string]types.UID {
 }
 
 // again stores something with 1.36.3 once more that 1.37 cannot decode, and moves
-// straight to 1.37: the Features that were left say what has to be done.
+// straight to 1.37: the Features that stayed decide which tasks run.
 func (b *binaries) again(t *testing.T, stay map[string][]byte, uids map[string]types.UID) {
 	t.Helper()
 	b.use(t, "again.yaml")

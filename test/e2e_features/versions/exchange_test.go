@@ -85,7 +85,7 @@ func (b *binaries) fromUpstream(t *testing.T) {
 	}
 	b.same(t, "with "+framework.PreviousVersion+" again", stay)
 
-	// Features that stayed say what has to be done, also without the step of emulation.
+	// Features that stayed decide which tasks run, also without the step of emulation.
 	b.storeOlder(t, "again")
 	b.ours(t, upper, common()...)
 	b.settled(t, upper)
@@ -129,7 +129,7 @@ func (b *binaries) fromFeatures(t *testing.T) {
 	b.old(t, dynamicFlags()...)
 	b.settled(t, lower)
 	b.keys(t, "with the gate off", workloadsKey)
-	// What its OnDisable would have cleared comes from a server that has the gate on yet.
+	// A server that still has the gate on stores what OnDisable would have cleared.
 	b.storeOlder(t, "old")
 	stay, uids, mark := b.inUse(t), b.uids(t), b.history.mark()
 	l := b.startLoad(t)
@@ -189,7 +189,7 @@ func (b *binaries) settled(t *testing.T, version string, leftovers ...string) {
 	})
 	for _, name := range leftovers {
 		if clean := meta.FindStatusCondition(b.history.last()[name].Conditions, v1alpha1.ConditionClean); clean == nil {
-			t.Errorf("at %s %s does not say whether something is left", version, name)
+			t.Errorf("at %s %s has no condition Clean", version, name)
 		}
 	}
 	b.reported(t, version)
@@ -203,7 +203,7 @@ func disorder(s *v1alpha1.FeatureStatus, version string, leftover bool) string {
 		}
 		return &metav1.Condition{Type: kind, Status: metav1.ConditionUnknown}
 	}
-	says := func(c *metav1.Condition) string {
+	describe := func(c *metav1.Condition) string {
 		return fmt.Sprintf("%s is %s (%s): %s", c.Type, c.Status, c.Reason, c.Message)
 	}
 	if s.Transition != nil || len(s.Tasks) > 0 {
@@ -217,16 +217,16 @@ func disorder(s *v1alpha1.FeatureStatus, version string, leftover bool) string {
 		return fmt.Sprintf("it is %q at %s, configured %+v", s.State, s.Version, s.Configured)
 	}
 	if c := condition(v1alpha1.ConditionConsistent); c.Status != metav1.ConditionTrue {
-		return says(c)
+		return describe(c)
 	}
 	if c := condition(v1alpha1.ConditionUsesMatch); c.Status == metav1.ConditionFalse {
-		return says(c)
+		return describe(c)
 	}
 	if c := condition(v1alpha1.ConditionClean); c.Status == metav1.ConditionFalse && !leftover {
-		return says(c)
+		return describe(c)
 	}
 	if c := condition(v1alpha1.ConditionProgressing); c.Reason == v1alpha1.ReasonBlocked {
-		return says(c)
+		return describe(c)
 	}
 	return ""
 }

@@ -172,7 +172,7 @@ func (l *load) any(random *rand.Rand) dynamic.Interface {
 const unanswered = "requests without an answer"
 
 // passes is true for errors that a server that ends, or has just started, may cause: there
-// was no answer, or the server asks for patience.
+// was no answer, or the server wants the request later.
 func passes(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -41,7 +41,7 @@ import (
 // While its objects are there it cannot be turned off.
 const scaleToZero = string(features.HPAScaleToZero)
 
-// TestPlans asks a real server what moves between 1.36 and 1.37 would do, with
+// TestPlans plans moves between 1.36 and 1.37 on a real server, with
 // objects in use, compares that with etcd, and then moves: every feature gets the
 // value that was planned. Plans write nothing.
 func TestPlans(t *testing.T) {
@@ -108,7 +108,7 @@ func TestPlans(t *testing.T) {
 // planned compares plans of a downgrade with what is in etcd, and holds that
 // nothing is written for them.
 func (w *world) planned(t *testing.T) {
-	// Making the autoscaler let the server ask; it says so within a minute.
+	// The server queried the gate for the autoscaler; its report follows within a minute.
 	w.WaitForReports("the server's use of "+scaleToZero, func(reports []v1alpha1.FeatureReport) bool {
 		return slices.ContainsFunc(reports, func(r v1alpha1.FeatureReport) bool {
 			return slices.ContainsFunc(r.Spec.Features, func(f v1alpha1.ReportedFeature) bool { return f.Name == scaleToZero && f.Queried })

@@ -81,7 +81,7 @@ func uncheckedMove(t *testing.T, before, after []string) {
 	on := common(workload+"=true", allocatable+"=true")
 	b := startBinaries(t, framework.Previous(t, "kube-apiserver"), 1, slices.Concat(on, before)...)
 	b.use(t, "of136.yaml")
-	// What was applied is in an annotation, too.
+	// An annotation holds what was applied, too.
 	for of, in := range map[schema.GroupVersionResource]string{resourceSlices: "", pods: "inuse"} {
 		if _, err := b.kit.Dynamic.Resource(of).Namespace(in).Patch(t.Context(), "old", types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
@@ -141,36 +141,36 @@ func (b *binaries) slice(t *testing.T) *unstructured.Unstructured {
 	return slice
 }
 
-// checkedBefore asks the plugin about servers of 1.36.3, which have no Features.
+// checkedBefore runs the plugin on servers of 1.36.3, which have no Features.
 func (b *binaries) checkedBefore(t *testing.T) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	code := feature.Run([]string{"upgrade-check", "--to=1.37", "--kubeconfig", b.Kubeconfig("admin")}, streams)
 	out := stdout.String() + stderr.String()
 	fmt.Fprintf(t.Output(), "upgrade-check of the servers of %s:\n%s", b.Version(), out)
-	for _, says := range []string{
+	for _, want := range []string{
 		"the cluster has no Features", workload + ": not safe", "1 workloads.scheduling.k8s.io: inuse/old; 1 podgroups.scheduling.k8s.io: inuse/old",
 		allocatable + ": not safe", replaced[sliceKey].field + ": old", replaced[podKey].field + ": inuse/old",
 		"in the condition Clean of the Feature " + allocatable,
 	} {
-		if code != 1 || !strings.Contains(out, says) {
-			t.Errorf("exit code %d, want 1 and %q", code, says)
+		if code != 1 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want 1 and %q", code, want)
 		}
 	}
 }
 
 // namedAfter waits until a feature that is on names what its servers do not read, in its
 // conditions, an event and a metric.
-func (b *binaries) namedAfter(t *testing.T, name string, says ...string) {
+func (b *binaries) namedAfter(t *testing.T, name string, parts ...string) {
 	t.Helper()
 	f := b.WaitForFeature(name, "what is not read to be named", func(f *v1alpha1.Feature) bool {
 		clean := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean)
 		return f.Status.State == v1alpha1.StateOn && clean != nil && clean.Reason == v1alpha1.ReasonUnreadable
 	})
-	said := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean).Message
-	for _, want := range append(says, "turning the feature off removes it: set --feature-gates="+name+"=false in all components") {
-		if !strings.Contains(said, want) {
-			t.Errorf("%s: the message is %q, want it to say %q", name, said, want)
+	message := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionClean).Message
+	for _, want := range append(parts, "turning the feature off removes it: set --feature-gates="+name+"=false in all components") {
+		if !strings.Contains(message, want) {
+			t.Errorf("%s: the message is %q, want %q in it", name, message, want)
 		}
 	}
 	b.WaitForFeature(name, "UpgradeSafe to be False", func(f *v1alpha1.Feature) bool {
@@ -181,7 +181,7 @@ func (b *binaries) namedAfter(t *testing.T, name string, says ...string) {
 	if down == nil || down.Status != metav1.ConditionFalse || down.Reason != v1alpha1.ReasonNeedsTasks {
 		t.Errorf("%s: DowngradeSafe is %+v, want False: 1.36 does not read what 1.37 stores", name, down)
 	}
-	b.WaitForEvent(name, transition.EventUnreadable, says[0])
+	b.WaitForEvent(name, transition.EventUnreadable, parts[0])
 	b.WaitForMetrics(fmt.Sprintf(`feature_lifecycle_condition{condition="Clean",feature=%q,namespace="kube-system",reason="Unreadable"} 1`, name))
 }
 

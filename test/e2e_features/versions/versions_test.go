@@ -120,7 +120,7 @@ func specAt(specs featuregate.VersionedSpecs, version string) versionskew.Spec {
 
 // TestTheFirstStartWithoutEmulation comes from 1.36 as it is released, without the
 // step that docs/upgrade.md wants: Features are adopted at 1.37 and no task of the
-// upgrade runs. Clean tells of the Workloads that 1.36 stored, and turning the gate
+// upgrade runs. Clean counts the Workloads that 1.36 stored, and turning the gate
 // on removes them, by a server that is not ready before.
 func TestTheFirstStartWithoutEmulation(t *testing.T) {
 	w := newWorld(t, upper, 1)

@@ -106,7 +106,7 @@ func TestOlderKubelets(t *testing.T) {
 	c.waitsForAll(t)
 }
 
-// versions are the versions of kubelets by nodes, as Nodes say them.
+// versions are the versions of kubelets by nodes, as Nodes have them.
 func (c *cluster) versions(t *testing.T) map[string]string {
 	t.Helper()
 	list, err := c.Kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -186,14 +186,14 @@ func (c *cluster) shown(t *testing.T, versions map[string]string) {
 	for node, version := range versions {
 		_, silent := older[node]
 		if line := fmt.Sprintf("Not reported: 1 of kubelet %s, for example %s\n", version, node); strings.Contains(uses, line) != silent {
-			t.Errorf("kubectl feature uses says %t of %q:\n%s", !silent, line, uses)
+			t.Errorf("kubectl feature uses has %q: %t:\n%s", line, !silent, uses)
 		}
 		line := fmt.Sprintf("Not known: 1 kubelet %s did not report, and what they set is not known: %s\n", version, node)
 		if strings.Contains(checked, line) != silent {
-			t.Errorf("kubectl feature upgrade-check says %t of %q:\n%s", !silent, line, checked)
+			t.Errorf("kubectl feature upgrade-check has %q: %t:\n%s", line, !silent, checked)
 		}
 		if strings.Contains(left, line) {
-			t.Errorf("kubectl feature upgrade-check --allow-missing says %q", line)
+			t.Errorf("kubectl feature upgrade-check --allow-missing has %q", line)
 		}
 	}
 }

@@ -73,12 +73,12 @@ func TestDown(t *testing.T) {
 		t.Errorf("exit code %d, want 1, and what is not safe:\n%swant\n%s", code, out, want)
 	}
 	out, code = c.UpgradeCheck("--to=" + lower)
-	for _, says := range []string{
+	for _, want := range []string{
 		"1 horizontalpodautoscalers.autoscaling have spec.minReplicas=0: default/workers", "sets " + set + "=true",
 		fmt.Sprintf("Not safe to move from %s to %s: 2 of ", upper, lower),
 	} {
-		if !strings.Contains(out, says) || code != 1 {
-			t.Errorf("exit code %d, want 1, and the output lacks %q", code, says)
+		if !strings.Contains(out, want) || code != 1 {
+			t.Errorf("exit code %d, want 1 and %q", code, want)
 		}
 	}
 	// Both are put right.
@@ -109,12 +109,12 @@ func beyondThisBuild(t *testing.T, c *framework.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode, says := 3, "use kubectl-feature of "+next.String()
+	wantCode, want := 3, "use kubectl-feature of "+next.String()
 	if release.Minor().EqualTo(next) {
-		wantCode, says = 2, "by the gates of "+release.Version()
+		wantCode, want = 2, "by the gates of "+release.Version()
 	}
-	if out, code := c.UpgradeCheck("--to=" + next.String()); code != wantCode || !strings.Contains(out, says) {
-		t.Errorf("to %s: exit code %d, want %d and %q", next, code, wantCode, says)
+	if out, code := c.UpgradeCheck("--to=" + next.String()); code != wantCode || !strings.Contains(out, want) {
+		t.Errorf("to %s: exit code %d, want %d and %q", next, code, wantCode, want)
 	}
 	after := next.AddMinor(1)
 	if out, code := c.UpgradeCheck("--to=" + after.String()); code != 3 || !strings.Contains(out, "use kubectl-feature of "+after.String()) {
