@@ -263,19 +263,20 @@ var (
 	mixed       = framework.Because(v1alpha1.ConditionProgressing, v1alpha1.ReasonMixedVersions)
 )
 
-// mixedVersions emulates an older version in one server. Although all configure
+// mixedVersions emulates the minor version before in one server. Although all configure
 // the same value, nothing starts, and the Feature says why.
 func mixedVersions(t *testing.T, w *world, row *row) {
 	w.turnOn(t)
 	r := w.begin(t, row)
 	others, last := w.servers[:len(w.servers)-1], w.servers[len(w.servers)-1].name
-	w.cluster.SetArgs(last, append([]string{"--emulated-version=1.35"}, serverFlags...)...)
+	before := framework.Minor(framework.PreviousVersion)
+	w.cluster.SetArgs(last, append([]string{"--emulated-version=" + before}, serverFlags...)...)
 	if err := w.configure(t.Context(), last, false); err != nil {
 		t.Fatal(err)
 	}
 	r.history.Wait(t, r.mark, "found inconsistent", disagreeing)
 	w.configureAll(t, false, others...)
-	w.said("%s emulates 1.35", last)
+	w.said("%s emulates %s", last, before)
 	r.history.Wait(t, r.mark, "held by mixed versions", mixed)
 	hold(t.Context(), 5*time.Second)
 	if v := r.history.Last(); !mixed(v) {
