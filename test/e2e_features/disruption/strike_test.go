@@ -33,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featurescheme "k8s.io/feature-lifecycle/client/clientset/versioned/scheme"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
@@ -227,7 +228,8 @@ func paused(t *testing.T, w *world, row *row) {
 // are written into etcd: only servers may write a status.
 func unknown(t *testing.T, w *world, row *row) {
 	const kept, old = "RemovedThreeMinorsAgo", "RemovedFourMinorsAgo"
-	for name, stored := range map[string]string{kept: "1.33", old: "1.32"} {
+	now := utilversion.MustParse(framework.Minor(framework.UpstreamVersion))
+	for name, stored := range map[string]string{kept: now.SubtractMinor(3).String(), old: now.SubtractMinor(4).String()} {
 		feature := &v1alpha1.Feature{
 			ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now(), Generation: 1},
 			Status:     v1alpha1.FeatureStatus{Stage: v1alpha1.StageAlpha, State: v1alpha1.StateOff, Version: stored, Control: v1alpha1.ControlLocal},
@@ -251,7 +253,7 @@ func unknown(t *testing.T, w *world, row *row) {
 	})
 	row.recovered(time.Since(begun))
 	client := w.bare.witness.features.FeaturesV1alpha1().Features(systemNS)
-	w.said("the Feature of version 1.32 went after %.1f s", time.Since(begun).Seconds())
+	w.said("the Feature of four minor versions ago was deleted after %.1f s", time.Since(begun).Seconds())
 	framework.Eventually(t, "the other to be shown as unknown", func() error {
 		feature, err := client.Get(t.Context(), kept, metav1.GetOptions{})
 		if err != nil {
@@ -271,7 +273,7 @@ func unknown(t *testing.T, w *world, row *row) {
 		t.Fatal(err)
 	}
 	if response.Count != 1 {
-		t.Error("the Feature of version 1.33 is gone; it is kept for 3 minor versions")
+		t.Error("the Feature of three minor versions ago is gone; it is kept for three")
 		row.lost(0, 1)
 	}
 }
