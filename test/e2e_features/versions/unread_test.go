@@ -145,7 +145,7 @@ func (b *binaries) slice(t *testing.T) *unstructured.Unstructured {
 func (b *binaries) checkedBefore(t *testing.T) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
-	code := feature.Run([]string{"upgrade-check", "--to=1.37", "--kubeconfig", b.Kubeconfig("admin")}, streams)
+	code := feature.Run([]string{"upgrade-check", "--to=" + upper, "--kubeconfig", b.Kubeconfig("admin")}, streams)
 	out := stdout.String() + stderr.String()
 	fmt.Fprintf(t.Output(), "upgrade-check of the servers of %s:\n%s", b.Version(), out)
 	for _, want := range []string{
