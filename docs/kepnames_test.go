@@ -228,7 +228,7 @@ func TestKEPListsLimitations(t *testing.T) {
 		// lacks is true when the code is weak for what is not in it.
 		lacks bool
 	}{
-		{says: "looks for rules in the API version `v1beta2` only", in: "pkg/featurelifecycle/catalog", code: `deviceTaintRules\s+= resourcev1beta2\.SchemeGroupVersion`},
+		{says: "finds rules only where their API is served", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.WaitForNone\(deviceTaintRules, `},
 		{says: "there is no schema for what else the flow does", in: "pkg/registry/features/rest", code: `Resources: \[\]string\{"\*"`, lacks: true},
 		{says: "there is no schema for what else the flow does", in: "cmd/kube-apiserver/controlplane", code: `flowcontrolv1\.UserSubject`, lacks: true},
 		{says: "by the in-tree migrator | not so far |", in: "pkg/featurelifecycle/catalog", code: `lifecycle\.MigrateStorage`, lacks: true},

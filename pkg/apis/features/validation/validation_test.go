@@ -215,7 +215,7 @@ func TestValidateFeatureReport(t *testing.T) {
 		"a node that cannot be": {func(r *features.FeatureReport) { r.Spec.NodeName = "a/b" },
 			[]problem{{"spec.nodeName", "RFC 1123"}, {"spec.nodeName", "node-1"}}},
 		"a process with a path":      {func(r *features.FeatureReport) { r.Spec.Process = "../a" }, []problem{{"spec.process", "lowercase"}}},
-		"a version that is none":     {func(r *features.FeatureReport) { r.Spec.BinaryVersion = "new" }, []problem{{"spec.binaryVersion", "v1.36.3"}}},
+		"a version that is none":     {func(r *features.FeatureReport) { r.Spec.BinaryVersion = "new" }, []problem{{"spec.binaryVersion", "v1.37.2"}}},
 		"a version that is too long": {func(r *features.FeatureReport) { r.Spec.BinaryVersion = "v1.36.3+" + strings.Repeat("a", 200) }, []problem{{"spec.binaryVersion", "128"}}},
 		"an emulated patch version":  {func(r *features.FeatureReport) { r.Spec.EmulationVersion = "1.36.3" }, []problem{{"spec.emulationVersion", "1.36"}}},
 		"a feature twice":            {func(r *features.FeatureReport) { r.Spec.Features[1].Name = "A" }, []problem{{"spec.features[1].name", "Duplicate"}}},
