@@ -32,8 +32,8 @@ type Storage interface {
 	List(ctx context.Context, resource schema.GroupResource, limit int64, from string) (page []StoredObject, next string, err error)
 	// ListHolding returns those of a page of at most limit stored objects whose bytes hold a
 	// field that this server's types do not have, and where the next page begins. A page
-	// may be empty although others follow. Of the objects only Namespace, Name, Key,
-	// Revision and UID are set: none is decoded for more. Bytes in which the field cannot be
+	// may be empty although others follow. Only Namespace, Name, Key, Revision
+	// and UID of the objects are set: none is decoded for more. Bytes in which the field cannot be
 	// looked for are an error that names the object.
 	ListHolding(ctx context.Context, field RemovedField, limit int64, from string) (page []StoredObject, next string, err error)
 	// Delete removes the bytes of one object if they are still those that were listed. It

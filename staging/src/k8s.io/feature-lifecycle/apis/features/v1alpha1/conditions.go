@@ -80,8 +80,8 @@ const (
 	// ReasonInUse: the feature is not off, so what is stored is in use. The status
 	// is Unknown.
 	ReasonInUse = "InUse"
-	// ReasonNotExamined: looking for leftovers failed or is still under way. Of a feature
-	// that is on, looking for what servers of this version do not read failed.
+	// ReasonNotExamined: looking for leftovers failed or is still under way. When
+	// the feature is on, that was looking for what servers of this version do not read.
 	ReasonNotExamined = "NotExamined"
 	// ReasonMisdeclared: tasks of the feature are declared for what the server does not
 	// have, so that what is stored is unknown. It is set whatever the state is.
