@@ -197,8 +197,9 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 			return nil, err
 		}
 	}
+	var unseen gaps
 	if fields := m.removedFields(entry); v.Status != metav1.ConditionFalse && feature.Status.State == v1alpha1.StateOn && len(fields) > 0 {
-		if v, err = c.examineFields(ctx, &q, v, fields); err != nil {
+		if v, unseen, err = c.examineFields(ctx, &q, v, fields); err != nil {
 			return nil, err
 		}
 	}
@@ -211,6 +212,7 @@ func (c *checker) evaluate(ctx context.Context, m move, feature *v1alpha1.Featur
 			return nil, err
 		}
 	}
+	v = unseen.limit(v)
 	a := &answer{Name: feature.Name, State: feature.Status.State, Safe: v.Status, Reason: v.Reason, Why: v.Why, Next: v.Next}
 	if next := c.gates.ahead(m.to); next != nil {
 		next.limit(a, &q)
@@ -281,23 +283,24 @@ func (c *checker) examineMove(ctx context.Context, m move, q *versionskew.Input,
 
 // examineFields looks for fields that the other version does not have, although it has the
 // gate, and evaluates the completed input again. The server reads them, and its API shows
-// them.
-func (c *checker) examineFields(ctx context.Context, q *versionskew.Input, v versionskew.Result, fields []task.RemovedField) (versionskew.Result, error) {
+// them. Beside what is found it returns what was not examined, which the result does not
+// have yet.
+func (c *checker) examineFields(ctx context.Context, q *versionskew.Input, v versionskew.Result, fields []task.RemovedField) (versionskew.Result, gaps, error) {
 	why, next := "this build of the plugin has no client for them", "look for the fields by other means"
 	if c.bare != nil {
 		var unseen gaps
 		q.Lost, unseen = c.bare.visible.fields(ctx, fields)
 		if ctx.Err() != nil {
-			return v, errInterrupted
+			return v, nil, errInterrupted
 		}
 		if q.Lost != "" || len(unseen) == 0 {
-			return unseen.limit(versionskew.Evaluate(*q)), nil
+			return versionskew.Evaluate(*q), unseen, nil
 		}
 		why, next = unseen.String(), unseen.next()
 	}
 	if v.Status == metav1.ConditionUnknown {
 		v.Why += fmt.Sprintf(" (stored objects were not examined: %s)", why)
-		return v, nil
+		return v, nil, nil
 	}
 	var lost []string
 	for _, f := range fields {
@@ -307,7 +310,7 @@ func (c *checker) examineFields(ctx context.Context, q *versionskew.Input, v ver
 		Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotExaminedForVersion,
 		Why:  fmt.Sprintf("the feature is on, and %s; stored objects were not examined: %s", strings.Join(lost, "; "), why),
 		Next: next,
-	}, nil
+	}, nil, nil
 }
 
 // obstacles returns the objects that some tasks of a plan would find; all is

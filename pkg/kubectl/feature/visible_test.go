@@ -214,7 +214,9 @@ func TestLongListsAreReadToTheirEnd(t *testing.T) {
 	w.feature("GenericWorkload", v1alpha1.StateOn)
 	w.plans["GenericWorkload to 1.37"] = []v1alpha1.PlannedTask{{Name: v1alpha1.TaskWaitForUses, State: v1alpha1.StateUpgrading}}
 	b, client := api(t, served136)
-	client.PrependReactor("list", "workloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	// The fake client does not hand on continue tokens of lists of all namespaces.
+	pages := 0
+	client.PrependReactor("list", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
 		page := &unstructured.UnstructuredList{}
 		page.SetAPIVersion("scheduling.k8s.io/v1alpha2")
 		page.SetKind("WorkloadList")
@@ -222,16 +224,20 @@ func TestLongListsAreReadToTheirEnd(t *testing.T) {
 		if err := o.UnmarshalJSON([]byte(workloadJSON)); err != nil {
 			return true, nil, err
 		}
-		switch action.(clienttesting.ListActionImpl).GetListOptions().Continue {
-		case "":
+		pages++
+		switch pages {
+		case 1:
 			o.SetName("first")
 			page.SetContinue("old")
-		case "old":
+		case 2:
 			err := apierrors.NewResourceExpired("compacted")
 			err.ErrStatus.Continue = "new"
 			return true, nil, err
-		case "new":
+		case 3:
 			o.SetName("second")
+		default:
+			t.Errorf("page %d was read of 2 that there are", pages)
+			return true, &unstructured.UnstructuredList{}, nil
 		}
 		page.Items = append(page.Items, o)
 		return true, page, nil
