@@ -35,10 +35,12 @@ import (
 // decideNothing are tests that read upstream and leave no finding to a person, with the
 // reason.
 var decideNothing = map[string]string{
+	"cmd/kube-apiserver/controlplane.TestFieldIsFoundInEncryptedObjects":         "upstream's objects are input",
 	"cmd/kube-apiserver/controlplane.TestPrioritiesThatDiffer":                   "changes a copy of upstream's priorities, to see what the comparison finds",
-	"cmd/kube-apiserver/controlplane.TestRemovedFieldsInGarbage":                 "upstream's objects are input",
+	"cmd/kube-apiserver/controlplane.TestRemovedFieldsInNewerBytes":              "upstream's objects are input",
 	"cmd/kube-apiserver/controlplane.TestRemovedFieldsInStoredBytes":             "upstream's objects are input",
 	"cmd/kube-apiserver/controlplane.TestServerSideApplyKeepsItsModels":          "upstream's definitions are input",
+	"cmd/kube-apiserver/controlplane.TestUnreadableBytesAreNoAnswer":             "upstream's objects are input",
 	"cmd/kube-apiserver/controlplane/apidocs.TestCutsAreThoseOfANaiveTwin":       "upstream's definitions are input",
 	"cmd/kube-apiserver/controlplane/apidocs.TestDefinitionsKeptWhileGatesAreOn": "upstream's definitions are input",
 	"cmd/kube-apiserver/controlplane/apidocs.TestDefinitionsStayComplete":        "upstream's definitions are input",
@@ -48,6 +50,7 @@ var decideNothing = map[string]string{
 	"docs.TestAllFilesMappedInFork":                                              "is about files of this repository; upstream's are left out",
 	"hack/ahead.TestListAgainstTheCatalog":                                       "changes a copy of the gates, to see what is listed",
 	"hack/fork.TestAFork":                                                        "lands in a whole checkout: make test-fork",
+	"hack/gates.TestNeedsOfFinishedAPIs":                                         "compares two functions of the generator; the page itself is generated",
 	"pkg/featurelifecycle/catalog.TestNotServed":                                 "has entries of its own",
 	"pkg/kubectl/feature.TestUpstreamRefusalsAreReported":                        "compares two programs, which agree at each version or have a defect",
 }
