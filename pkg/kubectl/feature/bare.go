@@ -128,6 +128,7 @@ func (b *bare) lost(ctx context.Context, m move, entry catalog.Entry) loss {
 func (b *bare) lostUp(ctx context.Context, m move, entry catalog.Entry) loss {
 	objects, unseenObjects := b.visible.collections(ctx, unreadable(m.passed(entry)))
 	fields, unseenFields := b.visible.fields(ctx, m.removedFields(entry))
+	waited, unseenWaited := b.visible.tasks(ctx, waits(m.passed(entry)))
 	var whys, nexts []string
 	if objects != "" {
 		whys = append(whys, fmt.Sprintf("%s cannot decode what this version stores, and one such object makes every LIST of its collection fail: %s", m.to, objects))
@@ -137,10 +138,27 @@ func (b *bare) lostUp(ctx context.Context, m move, entry catalog.Entry) loss {
 		whys = append(whys, "values are lost without an error: "+fields)
 		nexts = append(nexts, "note the values and remove the fields from these objects, or set what took their place once the servers have "+m.to.String())
 	}
+	if waited != "" {
+		whys = append(whys, fmt.Sprintf("%s cannot end the use of what this version stores: %s", m.to, waited))
+		nexts = append(nexts, "end that use, which this version can, before any binary is replaced")
+	}
 	if len(nexts) > 0 {
 		nexts = append(nexts, fmt.Sprintf("servers of %s with this system name what is left, in the condition Clean of the Feature %s, and turning that off there removes it", m.to, entry.Name))
 	}
-	return loss{strings.Join(whys, "; "), strings.Join(nexts, "; "), append(unseenObjects, unseenFields...)}
+	return loss{strings.Join(whys, "; "), strings.Join(nexts, "; "), slices.Concat(unseenObjects, unseenFields, unseenWaited)}
+}
+
+// waits returns the tasks of moves upwards that wait for objects and remove none.
+func waits(versions []lifecycle.Version) lifecycle.Tasks {
+	var tasks lifecycle.Tasks
+	for _, version := range versions {
+		for _, t := range version.OnUpgrade {
+			if t.Waits {
+				tasks = append(tasks, t)
+			}
+		}
+	}
+	return tasks
 }
 
 // lostDown looks for what a lower version does not read: what the tasks of the move would

@@ -79,7 +79,8 @@ var (
 	podGroupOf137 = schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1beta1", Kind: "PodGroup"}
 	sliceKind     = schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceSlice"}
 	podKind       = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	served136     = []schema.GroupVersionKind{workloadOf136, podGroupOf136, sliceKind, podKind}
+	claimKind     = schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"}
+	served136     = []schema.GroupVersionKind{workloadOf136, podGroupOf136, sliceKind, podKind, claimKind}
 )
 
 const (
@@ -87,6 +88,7 @@ const (
 	podGroupJSON = `{"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"namespace":"shop","name":"workers"}}`
 	sliceJSON    = `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"node-1-cpu"},"spec":{"devices":[{"name":"a"},{"name":"b","nodeAllocatableResourceMappings":{"cpu":{}}}]}}`
 	podJSON      = `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"web"},"status":{"nodeAllocatableResourceClaimStatuses":[{"resourceClaimName":"c","resources":{"cpu":"4"}}]}}`
+	claimJSON    = `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"namespace":"shop","name":"shared","ownerReferences":[{"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","name":"workers","uid":"1"}]}}`
 	newPodJSON   = `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"new"},"status":{"nodeAllocatableResourceClaimStatuses":[{"resourceClaimName":"c"}]}}`
 )
 
@@ -301,7 +303,7 @@ func TestClusterWithoutFeatures(t *testing.T) {
 		version, name, _ := strings.Cut(kind, " ")
 		served137 = append(served137, schema.FromAPIVersionAndKind(version, name))
 	}
-	all, _ := api(t, served136, workloadJSON, podGroupJSON, sliceJSON, podJSON)
+	all, _ := api(t, served136, workloadJSON, podGroupJSON, sliceJSON, podJSON, claimJSON)
 	none, _ := api(t, served136)
 	hidden, _ := api(t, []schema.GroupVersionKind{sliceKind, podKind})
 	silent, _ := api(t, served136)
@@ -332,6 +334,7 @@ func TestClusterWithoutFeatures(t *testing.T) {
 		"objects that 1.37 does not read": {all, "1.37", ExitNotSafe, []string{
 			unknown, "GenericWorkload: not safe (NotInAdjacentVersion)", "1 workloads.scheduling.k8s.io: shop/batch; 1 podgroups.scheduling.k8s.io: shop/workers", "save what is to be kept and delete these objects",
 			"DRANodeAllocatableResources: not safe", "node-1-cpu", "note the values and remove the fields", "in the condition Clean of the Feature DRANodeAllocatableResources",
+			"DRAWorkloadResourceClaims: not safe", "1.37 cannot end the use of what this version stores: 1 resourceclaims.resource.k8s.io have metadata.ownerReferences[apiVersion=scheduling.k8s.io/v1alpha2]: shop/shared",
 		}},
 		"none": {none, "1.37", ExitUnknown, []string{unknown}},
 		"an API not served": {hidden, "1.37", ExitUnknown, []string{
