@@ -115,7 +115,7 @@ func newList(b *base) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.filter.states, "state", nil, "Only features in these states: "+strings.Join(texts(allStates), ", ")+".")
 	flags.StringSliceVar(&o.filter.stages, "stage", nil, "Only features of these stages: "+strings.Join(texts(allStages), ", ")+".")
-	flags.BoolVar(&o.filter.dangling, "dangling", false, "Only features that are off and have left something in stored objects, as the servers found in the last 30 minutes; kubectl feature plan NAME --disable looks now.")
+	flags.BoolVar(&o.filter.dangling, "dangling", false, "Only features that have left something in stored objects while off, or something that no server of this version reads, as the servers found in the last 30 minutes; kubectl feature plan NAME --disable looks now.")
 	flags.BoolVar(&o.filter.transitioning, "transitioning", false, "Only features with a transition under way.")
 	flags.BoolVar(&o.filter.notDefault, "not-default", false, "Only features whose configured value is not the default.")
 	flags.BoolVar(&o.filter.mismatched, "mismatched", false, "Only features of which some users have another value than the state, or of which kube-apiservers disagree.")

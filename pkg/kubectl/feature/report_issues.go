@@ -78,11 +78,11 @@ var troubleKinds = []troubleKind{
 	},
 	{
 		Key: "dangling", Symbol: "!", Label: "dangling", Title: "Dangling", Class: "bad",
-		Meaning:    "off, and stored objects still hold something of it",
-		conditions: map[string][]string{v1alpha1.ConditionClean: {v1alpha1.ReasonLeftovers}},
-		next: func(_, name string, own bool) []string {
-			if !own {
-				// The message has what its operator offers.
+		Meaning:    "stored objects hold something of it although it is off, or that no server of this version reads",
+		conditions: map[string][]string{v1alpha1.ConditionClean: {v1alpha1.ReasonLeftovers, v1alpha1.ReasonUnreadable}},
+		next: func(reason, name string, own bool) []string {
+			if !own || reason == v1alpha1.ReasonUnreadable {
+				// The message has what its operator offers, or that turning it off removes it.
 				return []string{"kubectl feature describe " + name}
 			}
 			return []string{"kubectl feature plan " + name + " --disable", "kubectl feature clean " + name}

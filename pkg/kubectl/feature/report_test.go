@@ -147,15 +147,22 @@ func TestIssuesComeFirst(t *testing.T) {
 	}
 }
 
-// TestCleanIsNotSuggestedForOtherNamespaces: kube-apiserver cleans features of Kubernetes only.
-func TestCleanIsNotSuggestedForOtherNamespaces(t *testing.T) {
-	for namespace, want := range map[string][]string{
-		metav1.NamespaceSystem: {"kubectl feature plan A --disable", "kubectl feature clean A"},
-		"widgets":              {"kubectl feature describe A -n widgets"},
+// TestCleanIsNotSuggestedWhereItFails: kube-apiserver cleans features of Kubernetes only, and
+// those that are off.
+func TestCleanIsNotSuggestedWhereItFails(t *testing.T) {
+	for _, tc := range []struct {
+		namespace, reason string
+		on                bool
+		want              []string
+	}{
+		{metav1.NamespaceSystem, v1alpha1.ReasonLeftovers, false, []string{"kubectl feature plan A --disable", "kubectl feature clean A"}},
+		{metav1.NamespaceSystem, v1alpha1.ReasonUnreadable, true, []string{"kubectl feature describe A"}},
+		{"widgets", v1alpha1.ReasonLeftovers, false, []string{"kubectl feature describe A -n widgets"}},
 	} {
-		f := sample("A", v1alpha1.StageBeta, false, false)
+		namespace, want := tc.namespace, tc.want
+		f := sample("A", v1alpha1.StageBeta, tc.on, tc.on)
 		f.Namespace = namespace
-		condition(f, v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, "1 widgets have spec.color (widgets/lamp)")
+		condition(f, v1alpha1.ConditionClean, metav1.ConditionFalse, tc.reason, "1 widgets have spec.color (widgets/lamp)")
 		p := pageOf([]v1alpha1.Feature{*f}, reported{})
 		if len(p.Troubles) != 1 {
 			t.Fatalf("in %s the troubles are %+v, want one", namespace, p.Troubles)
