@@ -45,6 +45,9 @@ const (
 	// definition the fixture made itself.
 	servedPatience = 30 * time.Second
 	servedPeriod   = 100 * time.Millisecond
+	// admittedPatience is the time that admission plugins may take to see an object that
+	// the fixture made itself.
+	admittedPatience = 10 * time.Second
 )
 
 // Kit does to a cluster what its users and its administrator do. Its methods may be called
@@ -182,7 +185,7 @@ func (k *Kit) create(ctx context.Context, object *unstructured.Unstructured) (ty
 	// Fixtures have it, since the objects of most people do.
 	annotations[corev1.LastAppliedConfigAnnotation] = string(applied)
 	object.SetAnnotations(annotations)
-	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+	created, err := admitted(ctx, client, object)
 	if err != nil {
 		return "", err
 	}
@@ -199,6 +202,25 @@ func (k *Kit) create(ctx context.Context, object *unstructured.Unstructured) (ty
 		return "", fmt.Errorf("its status: %w", err)
 	}
 	return created.GetUID(), nil
+}
+
+// admitted creates an object. Admission plugins read objects that were written before from
+// caches, such as the node of a ResourceSlice, so they may refuse for a moment what they
+// accept then.
+func admitted(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var created *unstructured.Unstructured
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, servedPeriod, admittedPatience, true, func(ctx context.Context) (bool, error) {
+		created, last = client.Create(ctx, object, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+		if apierrors.IsForbidden(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if err != nil && apierrors.IsForbidden(last) {
+		return nil, fmt.Errorf("it was refused for %s: %w", admittedPatience, last)
+	}
+	return created, err
 }
 
 // client is for the resource of an object, which may be one whose definition was

@@ -26,11 +26,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
@@ -265,6 +269,47 @@ func (f *failing) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, e
 }
 
 func (f *failing) Reset() { f.resets++ }
+
+// TestAdmissionSeesEarlierObjectsLate: what is refused for a moment is created, and what is
+// refused for long is an error.
+func TestAdmissionSeesEarlierObjectsLate(t *testing.T) {
+	for sentence, test := range map[string]struct {
+		// refusals is how often the server refuses, 0 for always.
+		refusals int
+		err      error
+		says     string
+	}{
+		"for a moment":  {refusals: 3, err: apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "a", errors.New("node b was not seen"))},
+		"for ever":      {err: apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "a", errors.New("no")), says: "it was refused for 10s: widgets \"a\" is forbidden: no"},
+		"other reasons": {refusals: 1, err: apierrors.NewBadRequest("no"), says: "no"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				object := widget(t, "metadata: {name: a}").Unstructured
+				client, tries := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
+				client.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+					tries++
+					return test.refusals == 0 || tries <= test.refusals, nil, test.err
+				})
+				mapper := meta.NewDefaultRESTMapper(nil)
+				mapper.Add(object.GroupVersionKind(), meta.RESTScopeRoot)
+				kit := &Kit{Dynamic: client, Mapper: lasting{mapper}}
+				err := kit.Use(t.Context(), &Case{Fixture: "widget.yaml", Objects: []*unstructured.Unstructured{object}})
+				switch {
+				case test.says == "" && (err != nil || tries != test.refusals+1):
+					t.Errorf("got %v after %d tries, want it to be created after %d", err, tries, test.refusals+1)
+				case test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)):
+					t.Errorf("got %v, want it to say %q", err, test.says)
+				}
+			})
+		})
+	}
+}
+
+// lasting is a mapper that has nothing to forget.
+type lasting struct{ meta.RESTMapper }
+
+func (lasting) Reset() {}
 
 // TestWhyAnObjectCannotBeMade: only a server that does not serve it is to be started with
 // other flags.
