@@ -47,7 +47,7 @@ func fetch(ctx context.Context, version string) (*ahead.Release, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer archive.Close()
+		defer func() { _ = archive.Close() }() // Only read from.
 		if sources[m.Path], err = fs.Sub(archive, m.Path+"@"+m.Version); err != nil {
 			return nil, err
 		}

@@ -167,7 +167,10 @@ func runTests(ctx context.Context, root string, all []question) (outcomes, error
 		return outcomes{}, readErr
 	}
 	if len(read.Ended) == 0 {
-		return outcomes{}, fmt.Errorf("go %s: %v: %s", strings.Join(args, " "), err, strings.TrimSpace(complaints.String()))
+		if err == nil {
+			err = errors.New("no test ran")
+		}
+		return outcomes{}, fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(complaints.String()))
 	}
 	return read, nil
 }

@@ -57,7 +57,7 @@ func TestAKubeletWithoutAServer(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.StaticPods("node-1"), "static.yaml"), pod, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	service, err := remote.NewRemoteRuntimeService(t.Context(), c.RuntimeEndpoint("node-1"), 15*time.Second, noop.NewTracerProvider(), false)
+	service, err := remote.NewRemoteRuntimeServiceBuilder().WithEndpoint(c.RuntimeEndpoint("node-1")).WithConnectionTimeout(15 * time.Second).WithTracerProvider(noop.NewTracerProvider()).WithUseStreaming(false).Build(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (o *options) runKubelet(ctx context.Context) error {
 		return fmt.Errorf("starting the fake container runtime: %w", err)
 	}
 	defer runtime.Stop()
-	service, err := remote.NewRemoteRuntimeService(ctx, endpoint, criTimeout, noop.NewTracerProvider(), false)
+	service, err := remote.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(criTimeout).WithTracerProvider(noop.NewTracerProvider()).WithUseStreaming(false).Build(ctx)
 	if err != nil {
 		return fmt.Errorf("reaching the fake container runtime: %w", err)
 	}

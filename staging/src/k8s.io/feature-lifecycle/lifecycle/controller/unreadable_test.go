@@ -73,7 +73,7 @@ func (s *leftBehind) ListHolding(context.Context, task.RemovedField, int64, stri
 	return nil, "", nil
 }
 
-func (s *leftBehind) Delete(_ context.Context, _ schema.GroupResource, object task.StoredObject) error {
+func (s *leftBehind) Delete(_ context.Context, _ schema.GroupResource, _ task.StoredObject) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects = nil

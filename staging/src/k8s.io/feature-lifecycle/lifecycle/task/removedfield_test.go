@@ -136,7 +136,8 @@ func TestClearRemovedFieldWhenWritesFail(t *testing.T) {
 	} {
 		_, _, clients := hold(t, tc.answer, "a")
 		err := ClearRemovedField(hue).Run(t.Context(), clients, ignored)
-		blocked, isBlocked := err.(*BlockedError)
+		var blocked *BlockedError
+		isBlocked := errors.As(err, &blocked)
 		switch {
 		case tc.blocked != "" && (!isBlocked || !strings.Contains(blocked.Message, tc.blocked)):
 			t.Errorf("%s: %v, want it blocked: %s", name, err, tc.blocked)
