@@ -361,6 +361,9 @@ func (w *world) use(t *testing.T, all []*lifecycletest.Case, control *lifecyclet
 		failed = w.writeStatus(ctx, waiting)
 		return len(waiting) == 0, nil
 	})
+	for _, c := range waiting {
+		t.Logf("%s is not in use as its fixture has it, after %s: %q", c.Feature.Name, controllersPatience, c.Used(t.Context(), w.stored(t), append(slices.Clone(all), control)...))
+	}
 	if err != nil && failed != nil {
 		t.Errorf("the status of a fixture is not what its feature needs, and could not be written again: %v", failed)
 	}
