@@ -53,7 +53,7 @@ const atStart = "EmptyDirVolumeMode"
 // for some minor versions.
 func lockedGate(t *testing.T) string {
 	t.Helper()
-	all := utilfeature.DefaultMutableFeatureGate.GetAll()
+	all := utilfeature.DefaultFeatureGate.DeepCopy().GetAll()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if spec := all[name]; spec.LockToDefault && spec.Default {
 			return string(name)
