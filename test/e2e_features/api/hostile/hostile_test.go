@@ -39,6 +39,7 @@ import (
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 	"k8s.io/kubernetes-features/test/utils/localcluster/process"
 )
@@ -54,8 +55,8 @@ const (
 	reports   = own + "/featurereports"
 	good      = features + "/Good"
 	report    = reports + "/app.good"
-	// known is a gate that every server knows.
-	known = system + "/features/MaxUnavailableStatefulSet"
+	// known is a gate that every server knows, and that is off.
+	known = system + "/features/" + examplegates.Cleared
 	// configs are a kind of upstream's, to compare with.
 	configs = "/api/v1/namespaces/" + namespace + "/configmaps"
 )

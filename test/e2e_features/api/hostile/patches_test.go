@@ -43,7 +43,7 @@ func patches() map[string]row {
 	rows := map[string]row{
 		// JSON patch.
 		"operations that are no list":  {contentType: jsonPatch, body: `{"op":"add"}`, code: 400, says: "cannot unmarshal object"},
-		"no operations":                {contentType: jsonPatch, code: 400, says: "unexpected end of JSON input"},
+		"no operations":                {contentType: jsonPatch, code: 400, says: "invalid JSON patch"},
 		"an operation that is none":    {contentType: jsonPatch, body: `[{"op":"whim","path":"/spec"}]`, code: 422, says: notApplied, twin: configs + "/good"},
 		"an operation without a path":  {contentType: jsonPatch, body: `[{"op":"remove"}]`, code: 422, says: notApplied, twin: configs + "/good"},
 		"an operation that is null":    {contentType: jsonPatch, body: `[null]`, code: 422, says: notApplied, twin: configs + "/good"},
@@ -69,7 +69,7 @@ func patches() map[string]row {
 		"a merge of null":                         {contentType: mergePatch, body: `null`, code: 400, says: "Invalid JSON Patch"},
 		"a merge of a list":                       {contentType: mergePatch, body: `[1]`, code: 400, says: "cannot unmarshal array"},
 		"a merge that breaks off":                 {contentType: mergePatch, body: `{"spec":`, code: 400, says: "JSON"},
-		"a merge of 10,000 objects in each other": {contentType: mergePatch, body: strings.Repeat(`{"a":`, 10001) + "1" + strings.Repeat("}", 10001), code: 400, says: "exceeded max depth"},
+		"a merge of 10,000 objects in each other": {contentType: mergePatch, body: strings.Repeat(`{"a":`, 10001) + "1" + strings.Repeat("}", 10001), code: 400, says: "invalid JSON patch"},
 		"a merge of 1,000 objects, strictly":      {path: good + "?fieldValidation=Strict", contentType: mergePatch, body: `{"spec":` + strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000) + "}", code: 422, says: "spec"},
 		"a merge without a name":                  {contentType: mergePatch, body: `{"metadata":{"name":null}}`, code: 400, says: "name"},
 		"a merge without metadata":                {contentType: mergePatch, body: `{"metadata":null}`, code: 400, says: "name"},
