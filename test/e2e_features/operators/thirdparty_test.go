@@ -26,14 +26,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/utils/examplegates"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
 )
 
 const (
 	// colors is a feature that all operators here have, and Kubernetes has not.
 	colors = "Colors"
-	// borrowed is one that all operators have, and Kubernetes, too.
-	borrowed = "MaxUnavailableStatefulSet"
+	// borrowed is one that all operators have, and Kubernetes, too, where it is off.
+	borrowed = examplegates.Cleared
 	// kubernetesHas is less than how many features Kubernetes has.
 	kubernetesHas = 200
 )
