@@ -158,13 +158,7 @@ func TestApplyBlockedByFieldOwner(t *testing.T) {
 		if !strings.Contains(blocked.Message, "Widget ns/b") || !strings.Contains(blocked.Message, "other") {
 			t.Errorf("got %q", blocked.Message)
 		}
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		if n := len(w.requests()); n > 125 {
 			t.Errorf("%d requests in an hour", n)
 		}

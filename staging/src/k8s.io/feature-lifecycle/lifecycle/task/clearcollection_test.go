@@ -119,13 +119,7 @@ func TestClearCollectionRemovesOwnFinalizersAndWaitsForOthers(t *testing.T) {
 		if diff := cmp.Diff([]string{"c " + foreign, "d " + foreign}, w.left(t)); diff != "" {
 			t.Errorf("what is left (-want +got):\n%s", diff)
 		}
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		for _, name := range []string{"c", "d"} {
 			if err := w.Tracker().Delete(widgets, "ns", name); err != nil {
 				t.Fatal(err)
@@ -254,13 +248,7 @@ func TestClearCollectionNotDoneWithoutStorageAccess(t *testing.T) {
 		if want := "widgets.example.com is defined and not served, and objects of it may be stored"; !strings.Contains(blocked.Message, want) {
 			t.Errorf("got %q, want it to say %q", blocked.Message, want)
 		}
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		kinds.add(widgetKind)
 		if err := <-done; err != nil {
 			t.Error(err)

@@ -22,7 +22,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -57,13 +56,7 @@ func TestClearCollectionOutOfReachWaitsForFinalizersOfOthers(t *testing.T) {
 		if last := p.last(); last.Done != 4 || last.Total != 5 {
 			t.Errorf("progress ended with %+v, want 4 of 5", last)
 		}
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		if err := s.Delete(t.Context(), widgets.GroupResource(), StoredObject{Key: "ns/foreign"}); err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -334,4 +335,18 @@ func blockedBy(t *testing.T, of Task, clients Clients, attempt Attempt) *Blocked
 		t.Fatalf("%s: got %v, want it blocked", of.Name, err)
 	}
 	return blocked
+}
+
+// stillBlocked lets a blocked task wait for an hour in which nothing changes, and returns
+// the channel that gets the end of its wait.
+func stillBlocked(t *testing.T, blocked *BlockedError) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- blocked.Until(t.Context()) }()
+	select {
+	case err := <-done:
+		t.Fatalf("it ended while nothing had changed: %v", err)
+	case <-time.After(time.Hour):
+	}
+	return done
 }

@@ -239,13 +239,7 @@ func TestMigrateStorageWithoutTheAPI(t *testing.T) {
 				t.Errorf("the message does not say %q: %s", text, blocked.Message)
 			}
 		}
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		synctest.Wait()
 		known.add(migrationKind)
 		select {

@@ -27,7 +27,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -182,13 +181,7 @@ func TestRefusedObjectDoesNotKeepOthersFromBeingRewritten(t *testing.T) {
 		if found, err := ClearRemovedField(hue).Find(t.Context(), clients); err != nil || len(found) != 1 || found[0].Count != 3 {
 			t.Errorf("found %v, %v; want the refused ones", found, err)
 		}
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		refusing.Store(false)
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -257,13 +250,7 @@ func TestRewritingThroughServedVersions(t *testing.T) {
 		if blocked := blockedBy(t, ClearRemovedField(hue), clients, ignored); !strings.HasSuffix(blocked.Message, "rewrite them: it waits for feature Lamps, which clears it") {
 			t.Errorf("it does not name the feature that clears the collection: %s", blocked.Message)
 		}
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		served.add(widgetKind)
 		if err := <-done; err != nil {
 			t.Error(err)

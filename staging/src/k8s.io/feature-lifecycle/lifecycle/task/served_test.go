@@ -143,13 +143,7 @@ func TestTaskResumesWithRestoredPermission(t *testing.T) {
 		}
 		clearing := ClearField(widgets, "spec.field")
 		blocked := blockedBy(t, clearing, w.unserved(nil), ignored)
-		done := make(chan error, 1)
-		go func() { done <- blocked.Until(t.Context()) }()
-		select {
-		case err := <-done:
-			t.Fatalf("it ended while nothing had changed: %v", err)
-		case <-time.After(time.Hour):
-		}
+		done := stillBlocked(t, blocked)
 		refused.Store(false)
 		if err := <-done; err != nil {
 			t.Error(err)
