@@ -98,11 +98,12 @@ func findUpstream(ctx context.Context, source string) (*upstream, error) {
 }
 
 // module is the go command's output about a module.
-type module struct{ Path, Version, Dir string }
+type module struct{ Path, Version, Dir, Error string }
 
-// modules asks the go command for modules by their paths.
+// modules has the go command bring modules into the module cache, which has only those
+// that were needed so far.
 func modules(ctx context.Context, source string, paths ...string) ([]module, error) {
-	output, err := command(ctx, source, nil, nil, "go", append([]string{"list", "-m", "-json"}, paths...)...)
+	output, err := command(ctx, source, nil, nil, "go", append([]string{"mod", "download", "-json"}, paths...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +113,10 @@ func modules(ctx context.Context, source string, paths ...string) ([]module, err
 		if err := decoder.Decode(&m); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("go list -m: %w", err)
+			return nil, fmt.Errorf("go mod download: %w", err)
 		}
 		if m.Dir == "" {
-			return nil, fmt.Errorf("%s is not in the module cache; run go mod download in %s", m.Path, source)
+			return nil, fmt.Errorf("go mod download %s in %s: %s; see whether the module proxy can be reached", m.Path, source, m.Error)
 		}
 		found = append(found, m)
 	}
