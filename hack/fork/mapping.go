@@ -88,7 +88,7 @@ var parts = []part{
 	{
 		title: "kube-apiserver: finish feature flags",
 		why:   "The server with the group, the server flow and its flags. It composes what cmd/kube-apiserver/app exports and therefore is beside it.",
-		paths: []string{"cmd/kube-apiserver"},
+		paths: []string{"pkg/featurelifecycle/rawobject", "cmd/kube-apiserver"},
 	},
 	{
 		title: "Add kubectl feature",
