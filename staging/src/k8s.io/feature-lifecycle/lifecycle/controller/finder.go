@@ -357,5 +357,13 @@ func planned(ctx context.Context, clients task.Clients, t task.Task) (v1alpha1.P
 	if err != nil {
 		return v1alpha1.PlannedTask{}, err
 	}
-	return v1alpha1.PlannedTask{Name: t.Name, Message: t.Description, Leftovers: leftovers}, nil
+	return v1alpha1.PlannedTask{Name: t.Name, Message: withWay(clients, t), Leftovers: leftovers}, nil
+}
+
+// withWay is what a task does, and in which way.
+func withWay(clients task.Clients, t task.Task) string {
+	if way := t.Way(clients); way != "" {
+		return t.Description + ", " + way
+	}
+	return t.Description
 }

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -89,6 +90,7 @@ func newClearField(c clearField, field string) Task {
 		version: resource.Version,
 
 		throughStatus: len(c.subresources) > 0,
+		editsStorage:  true,
 	}
 }
 
@@ -128,11 +130,16 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 			return nil, err
 		}
 	}
-	return find(ctx, clients, c.resource, c.path.String(), c.has)
+	search := FieldSearch{Fields: []SearchedField{{Path: c.path.String()}}, Uncontrolled: c.uncontrolled}
+	return findSearched(ctx, clients, c.resource, c.path.String(), search, c.has)
 }
 
-// obstacles returns the objects from which the field may not be removed.
+// obstacles returns the objects from which the field may not be removed. Admission decides
+// that, which is not asked about edits in storage.
 func (c clearField) obstacles(ctx context.Context, clients Clients) (Outlook, error) {
+	if clients.Editor != nil {
+		return Outlook{}, nil
+	}
 	return tryEach(ctx, clients, c.resource, c.has, fmt.Sprintf("to have %s removed", c.path), func(ctx context.Context, o *unstructured.Unstructured) error {
 		patch, err := c.patch(o, nil)
 		if err != nil {
@@ -143,17 +150,34 @@ func (c clearField) obstacles(ctx context.Context, clients Clients) (Outlook, er
 	})
 }
 
-// run reads the collection until a whole pass finds no object with the field. The first
-// pass resumes where an earlier attempt stopped, even one of a server that crashed.
+// run clears the collection where it is stored, if the server can, and otherwise through
+// the API.
 func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) error {
 	if err := findable(ctx, clients, c.resource, c.path, nil); err != nil {
 		return err
 	}
-	progress, limiter := newProgressTracker(attempt), newWriteLimiter()
+	if clients.Editor != nil {
+		err := c.runStored(ctx, clients, attempt)
+		var through *ThroughAPIError
+		if !errors.As(err, &through) {
+			return err
+		}
+		klog.FromContext(ctx).Info("Clearing a field through the API, not in storage", "resource", c.resource.GroupResource(), "field", c.path.String(), "reason", through.Reason)
+	}
+	progress, limiter := newProgressTracker(attempt, apiTokens), newWriteLimiter()
+	return c.passes(clients, progress, func(from string) error {
+		return c.pass(ctx, clients, from, attempt, progress, limiter)
+	})
+}
+
+// passes walks through the collection until a whole pass finds no object with the field.
+// The first pass resumes where an earlier attempt stopped, even one of a server that
+// crashed.
+func (c clearField) passes(clients Clients, progress *progressTracker, pass func(from string) error) error {
 	from := progress.from
 	for range maxPasses {
 		before := progress.foundSoFar()
-		if err := c.pass(ctx, clients, from, attempt, progress, limiter); err != nil {
+		if err := pass(from); err != nil {
 			return err
 		}
 		if from == "" && progress.foundSoFar() == before {
@@ -184,14 +208,18 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 		}
 		limiter.each(len(objects), func(i int) outcome {
 			took, err := c.clear(ctx, clients, objects[i])
-			progress.cleared(objects[i], err)
+			progress.cleared(objects[i].GetNamespace(), objects[i].GetName(), err)
 			return outcomeOf(took, err)
 		})
 		// A page that the end of the context cut short is not done.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		progress.pageDone(page)
+		remaining := int64(0)
+		if rest := page.GetRemainingItemCount(); rest != nil {
+			remaining = *rest
+		}
+		progress.pageDone(int64(len(page.Items)), remaining, page.GetContinue())
 		return nil
 	})
 }

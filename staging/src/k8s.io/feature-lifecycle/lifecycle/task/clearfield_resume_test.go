@@ -132,7 +132,7 @@ func TestClearFieldResumesAfterCrashAndRereadsAll(t *testing.T) {
 // checkpoint, and the field was written before it meanwhile.
 func TestClearFieldRereadsBeforeCheckpoint(t *testing.T) {
 	w := &wire{server: serve(widget("w01", "again"), widget("w20", "")), size: 4}
-	last := Progress{Done: 19, Total: 20, Checkpoint: checkpoint(19, "after w19")}
+	last := Progress{Done: 19, Total: 20, Checkpoint: apiTokens.checkpoint(19, "after w19")}
 	var p progresses
 	if err := ClearField(widgets, "spec.field").Run(t.Context(), w.clients(), p.attempt(last)); err != nil {
 		t.Fatal(err)

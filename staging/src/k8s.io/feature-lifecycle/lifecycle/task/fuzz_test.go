@@ -324,7 +324,7 @@ func FuzzCheckpoint(f *testing.F) {
 		f.Add(seed, int64(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, total int64) {
-		tracked := newProgressTracker(Attempt{Last: Progress{Checkpoint: text, Total: total}})
+		tracked := newProgressTracker(Attempt{Last: Progress{Checkpoint: text, Total: total}}, apiTokens)
 		if tracked.from == "" {
 			if tracked.progress != (Progress{}) {
 				t.Fatalf("%q: the attempt restarts and has done %+v", text, tracked.progress)
@@ -334,7 +334,7 @@ func FuzzCheckpoint(f *testing.F) {
 		if tracked.progress.Done < 0 {
 			t.Fatalf("%q: %d objects are done", text, tracked.progress.Done)
 		}
-		again := newProgressTracker(Attempt{Last: Progress{Checkpoint: checkpoint(tracked.progress.Done, tracked.from), Total: total}})
+		again := newProgressTracker(Attempt{Last: Progress{Checkpoint: apiTokens.checkpoint(tracked.progress.Done, tracked.from), Total: total}}, apiTokens)
 		if again.from != tracked.from || again.progress.Done != tracked.progress.Done {
 			t.Fatalf("%q: written and read again it is %d %q", text, again.progress.Done, again.from)
 		}

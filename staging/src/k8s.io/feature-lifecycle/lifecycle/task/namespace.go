@@ -174,15 +174,21 @@ type collection struct {
 	schema.GroupVersionResource
 	// namespace is "" for all.
 	namespace string
+	// stored is true for what is read where it is stored.
+	stored bool
 }
 
 func (c collection) String() string {
-	return c.GroupVersionResource.String() + ", Namespace=" + c.namespace
+	text := c.GroupVersionResource.String() + ", Namespace=" + c.namespace
+	if c.stored {
+		text += ", stored"
+	}
+	return text
 }
 
 // of returns the collection of a resource that the clients are for.
 func (c Clients) of(resource schema.GroupVersionResource) collection {
-	return collection{resource, c.namespace}
+	return collection{GroupVersionResource: resource, namespace: c.namespace}
 }
 
 // reader reads a collection.

@@ -27,7 +27,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
@@ -54,22 +53,42 @@ type progressTracker struct {
 	failed  int
 	// verifying is true from the second pass on.
 	verifying bool
-	// from is the continue token with which the first pass begins.
-	from string
+	// from is where the first pass begins, "" for the beginning. tokens are what it is.
+	from   string
+	tokens tokens
+}
+
+// tokens are of the way in which a walk continues. An attempt does not resume one that went
+// another way.
+type tokens string
+
+const (
+	// apiTokens are continue tokens of the API, and storedTokens keys of stored objects.
+	apiTokens    tokens = ""
+	storedTokens tokens = "stored:"
+)
+
+// resumed returns where a walk of these tokens continues after a checkpoint, false if the
+// checkpoint is of the other ones.
+func (t tokens) resumed(from string) (string, bool) {
+	after, stored := strings.CutPrefix(from, string(storedTokens))
+	return after, stored == (t == storedTokens)
 }
 
 // refusal is an object that cannot be changed, and why.
 type refusal struct {
-	object *unstructured.Unstructured
-	name   string
-	cause  error
+	namespace, name string
+	cause           error
 }
 
-func newProgressTracker(attempt Attempt) *progressTracker {
-	t := &progressTracker{report: attempt.Report}
+func (r refusal) shown() string { return objectName(r.namespace, r.name) }
+
+func newProgressTracker(attempt Attempt, tokens tokens) *progressTracker {
+	t := &progressTracker{report: attempt.Report, tokens: tokens}
 	done, from, _ := strings.Cut(attempt.Last.Checkpoint, " ")
+	from, same := tokens.resumed(from)
 	// A number below zero would be refused as part of the status, for ever.
-	if n, err := strconv.ParseInt(done, 10, 64); err == nil && n >= 0 && from != "" {
+	if n, err := strconv.ParseInt(done, 10, 64); err == nil && n >= 0 && from != "" && same {
 		t.from = from
 		t.walked = n
 		t.progress = Progress{Done: n, Total: attempt.Last.Total, Checkpoint: attempt.Last.Checkpoint}
@@ -78,13 +97,13 @@ func newProgressTracker(attempt Attempt) *progressTracker {
 }
 
 // checkpoint is where another attempt resumes: the number of objects before it and the
-// continue token of what follows. An attempt with a refused object counts on behind its
+// token of what follows. An attempt with a refused object counts on behind its
 // checkpoint, so its number of completed objects differs.
-func checkpoint(done int64, from string) string {
+func (t tokens) checkpoint(done int64, from string) string {
 	if from == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d %s", done, from)
+	return fmt.Sprintf("%d %s%s", done, t, from)
 }
 
 func (t *progressTracker) add() {
@@ -99,8 +118,8 @@ func (t *progressTracker) foundSoFar() int64 {
 	return t.found
 }
 
-func (t *progressTracker) cleared(object *unstructured.Unstructured, err error) {
-	name := objectName(object.GetNamespace(), object.GetName())
+// cleared records the result for one object.
+func (t *progressTracker) cleared(namespace, name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -108,29 +127,27 @@ func (t *progressTracker) cleared(object *unstructured.Unstructured, err error) 
 		t.written++
 	case refuses(err):
 		t.refused++
-		t.examples = append(t.examples, refusal{object, name, err})
-		slices.SortFunc(t.examples, func(a, b refusal) int { return cmp.Compare(a.name, b.name) })
+		t.examples = append(t.examples, refusal{namespace, name, err})
+		slices.SortFunc(t.examples, func(a, b refusal) int { return cmp.Compare(a.shown(), b.shown()) })
 		t.examples = t.examples[:min(len(t.examples), maxExamples)]
 	default:
 		t.failed++
 		if t.failure == nil {
-			t.failure = fmt.Errorf("clearing %s: %w", name, err)
+			t.failure = fmt.Errorf("clearing %s: %w", objectName(namespace, name), err)
 		}
 	}
 }
 
-// pageDone reports the progress of the attempt. Once an object failed or refused the
-// checkpoint stays before its page.
-func (t *progressTracker) pageDone(page *unstructured.UnstructuredList) {
+// pageDone reports the progress of the attempt after a page of so many objects, behind
+// which so many remain and next begins. Once an object failed or refused the checkpoint
+// stays before its page.
+func (t *progressTracker) pageDone(objects, remaining int64, next string) {
 	t.mu.Lock()
 	if !t.verifying {
-		t.walked += int64(len(page.Items))
-		t.progress.Total = t.walked
-		if rest := page.GetRemainingItemCount(); rest != nil {
-			t.progress.Total += *rest
-		}
+		t.walked += objects
+		t.progress.Total = t.walked + remaining
 		if t.refused == 0 && t.failure == nil {
-			t.progress.Checkpoint = checkpoint(t.walked, page.GetContinue())
+			t.progress.Checkpoint = t.tokens.checkpoint(t.walked, next)
 		}
 		t.progress.Message = phrase.Count(t.written, "object", "objects") + " changed"
 	}
@@ -164,16 +181,16 @@ func (t *progressTracker) blocked(c clearField, clients Clients) error {
 	}
 	var named []string
 	for _, r := range t.examples {
-		named = append(named, r.name+": "+cut(r.cause))
+		named = append(named, r.shown()+": "+cut(r.cause))
 	}
-	first := t.examples[0].object
+	first := t.examples[0]
 	return &BlockedError{
 		Message: fmt.Sprintf("%s to have %s removed: %s",
 			phrase.Objects(t.refused, c.resource.GroupResource(), "refuses", "refuse"), c.path, strings.Join(named, "; ")),
 		// One of them shows when it is worth retrying all.
 		Until: func(ctx context.Context) error {
 			return probe(ctx, func(ctx context.Context) bool {
-				current, err := clients.Dynamic.Resource(c.resource).Namespace(first.GetNamespace()).Get(ctx, first.GetName(), metav1.GetOptions{})
+				current, err := clients.Dynamic.Resource(c.resource).Namespace(first.namespace).Get(ctx, first.name, metav1.GetOptions{})
 				if err != nil {
 					return apierrors.IsNotFound(err)
 				}

@@ -110,6 +110,10 @@ type sharedRead struct {
 	pages  chan *unstructured.UnstructuredList
 	looked chan struct{}
 	gone   chan struct{}
+	// search is what it looks for in stored objects, nil for one that gets pages, and matched
+	// what was found once done is sent to.
+	search  *FieldSearch
+	matched matched
 	// done has room for how the reading ended.
 	done chan error
 	// group are those for which the reading is, nil before it begins.
@@ -218,6 +222,43 @@ func (f *sharedFinder) read(ctx context.Context, what collection, visit func(*un
 	}
 }
 
+// search is searchStored, together with others.
+func (f *sharedFinder) search(ctx context.Context, what collection, search FieldSearch) (*matched, error) {
+	what.stored = true
+	r := &sharedRead{finder: f, ctx: ctx, search: &search, gone: make(chan struct{}), done: make(chan error, 1)}
+	f.all.mu.Lock()
+	if f.ended {
+		f.all.mu.Unlock()
+		return searchStored(ctx, f.all.alone(what), what.GroupVersionResource, search)
+	}
+	f.all.waiting[what] = append(f.all.waiting[what], r)
+	f.pending++
+	f.all.readLocked()
+	f.all.mu.Unlock()
+	defer f.all.leave(what, r)
+	select {
+	case err := <-r.done:
+		return &r.matched, cmp.Or(ctx.Err(), err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// searchAll searches the stored objects of a collection for all readers.
+func (s *sharedReads) searchAll(ctx context.Context, what collection, readers []*sharedRead) {
+	searches := make([]FieldSearch, len(readers))
+	results := make([]matched, len(readers))
+	for i, r := range readers {
+		searches[i] = *r.search
+	}
+	err := s.clients.Editor.Search(ctx, what.GroupVersionResource, what.namespace, searches, func(i int, found FoundObject) { results[i].add(found) })
+	for i, r := range readers {
+		// A reader that has left reads it no more.
+		r.matched = results[i]
+		r.done <- err
+	}
+}
+
 // leave records that a reader wants to see no more of a collection.
 func (s *sharedReads) leave(what collection, r *sharedRead) {
 	close(r.gone)
@@ -288,6 +329,10 @@ func (s *sharedReads) beginLocked(what collection) {
 	}
 	s.reading.Go(func() {
 		defer cancel()
+		if what.stored {
+			s.searchAll(ctx, what, readers)
+			return
+		}
 		err := forEachPage(ctx, s.alone(what), what.GroupVersionResource, "", func(page *unstructured.UnstructuredList) error { return visitAll(readers, page) })
 		for _, r := range readers {
 			r.done <- err

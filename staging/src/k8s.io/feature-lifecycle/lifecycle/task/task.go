@@ -56,6 +56,9 @@ type Clients struct {
 	// Storage reads what is stored beside the API. Only kube-apiserver has it;
 	// without it tasks do what the API alone allows.
 	Storage Storage
+	// Editor edits what is stored beside the API. Only kube-apiserver has one, unless its
+	// flags say otherwise; without it fields are cleared through the API.
+	Editor Editor
 	// ClearedBy describes in half a sentence which feature deletes the collection of a
 	// resource and its progress, "" if none does; nil means unknown. The controller sets
 	// it.
@@ -183,6 +186,9 @@ type Task struct {
 	about         schema.GroupResource
 	version       string
 	throughStatus bool
+	// editsStorage is true for a task that edits what is stored where Clients.Editor is
+	// set, and throughAPI for one that never does.
+	editsStorage, throughAPI bool
 	// defines are resources that the task defines, and manifests what it installs or deletes.
 	defines   []schema.GroupResource
 	manifests []*unstructured.Unstructured

@@ -122,7 +122,16 @@ func (w waitForNone) find(ctx context.Context, clients Clients) ([]v1alpha1.Reso
 			return nil, err
 		}
 	}
-	return find(ctx, clients, w.resource, w.text, w.matches)
+	return findSearched(ctx, clients, w.resource, w.text, w.search(), w.matches)
+}
+
+// search is what is looked for in stored objects.
+func (w waitForNone) search() FieldSearch {
+	var search FieldSearch
+	for _, m := range w.matchers {
+		search.Fields = append(search.Fields, SearchedField{Path: m.path.String(), Wanted: m.wanted, NotNull: true})
+	}
+	return search
 }
 
 // findable returns whether the definition lets the fields be found.
@@ -140,21 +149,7 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 		return err
 	}
 	begun := time.Now()
-	var using []object
-	var walked, total int64
-	err := forEachPage(ctx, clients, w.resource, "", func(page *unstructured.UnstructuredList) error {
-		walked += int64(len(page.Items))
-		for i := range page.Items {
-			found := &page.Items[i]
-			if !w.matches(found) {
-				continue
-			}
-			if total++; len(using) < maxExamples {
-				using = append(using, object{found.GetNamespace(), found.GetName(), string(found.GetUID())})
-			}
-		}
-		return nil
-	})
+	using, walked, total, err := w.inUse(ctx, clients)
 	if err != nil {
 		return err
 	}
@@ -172,6 +167,34 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 			return rest(ctx, took)
 		},
 	}
+}
+
+// inUse returns the first objects that match, how many were read, and how many of them
+// match.
+func (w waitForNone) inUse(ctx context.Context, clients Clients) (using []object, walked, total int64, err error) {
+	if clients.Editor != nil {
+		result, err := searchStored(ctx, clients, w.resource, w.search())
+		if err == nil {
+			return result.first, result.total, result.total, nil
+		}
+		if !isThroughAPI(err) {
+			return nil, 0, 0, err
+		}
+	}
+	err = forEachPage(ctx, clients, w.resource, "", func(page *unstructured.UnstructuredList) error {
+		walked += int64(len(page.Items))
+		for i := range page.Items {
+			found := &page.Items[i]
+			if !w.matches(found) {
+				continue
+			}
+			if total++; len(using) < maxExamples {
+				using = append(using, object{found.GetNamespace(), found.GetName(), string(found.GetUID())})
+			}
+		}
+		return nil
+	})
+	return using, walked, total, err
 }
 
 // message reads "waiting for 2 pods using volume source clusterTrustBundle: ns/a, ns/b".

@@ -1,0 +1,169 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// storedClear is one attempt at clearing a field in storage.
+type storedClear struct {
+	clearField
+	clients  Clients
+	attempt  Attempt
+	edits    FieldEdits
+	progress *progressTracker
+	limiter  *editLimiter
+}
+
+// runStored is run in storage. Its error is a *ThroughAPIError if the collection has to be
+// cleared through the API.
+func (c clearField) runStored(ctx context.Context, clients Clients, attempt Attempt) error {
+	edits, err := clients.Editor.Edits(ctx, FieldEdit{
+		Resource: c.resource, Path: c.path.String(), Namespace: clients.namespace, Uncontrolled: c.uncontrolled,
+		Manager: clients.fieldManager(), Feature: attempt.Feature, TransitionID: attempt.TransitionID,
+	})
+	if err != nil {
+		return err
+	}
+	s := &storedClear{
+		clearField: c, clients: clients, attempt: attempt, edits: edits,
+		progress: newProgressTracker(attempt, storedTokens), limiter: newEditLimiter(edits.Probe),
+	}
+	return c.passes(clients, s.progress, func(from string) error { return s.pass(ctx, from) })
+}
+
+// pass clears what one walk through what is stored finds. The next page is read while one
+// is being written.
+func (s *storedClear) pass(ctx context.Context, from string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	pages, failed := make(chan EditPage), make(chan error, 1)
+	// The reader has ended when this function returns.
+	defer func() {
+		cancel()
+		for range pages {
+		}
+	}()
+	go func() {
+		defer close(pages)
+		failed <- s.read(ctx, from, pages)
+	}()
+	for page := range pages {
+		if err := s.writePage(ctx, page.Edits); err != nil {
+			return err
+		}
+		s.progress.pageDone(page.Objects, page.Remaining, page.Next)
+	}
+	return <-failed
+}
+
+// read sends the pages to a channel.
+func (s *storedClear) read(ctx context.Context, from string, pages chan<- EditPage) error {
+	for {
+		page, err := s.edits.Page(ctx, from)
+		if err != nil {
+			return err
+		}
+		select {
+		case pages <- page:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if from = page.Next; from == "" {
+			return nil
+		}
+	}
+}
+
+// writePage writes the edits of one page. Each batch begins with a check that the
+// transition is still wanted, and ends soon after it: a server that was frozen in between
+// must not continue.
+func (s *storedClear) writePage(ctx context.Context, edits []Edit) error {
+	for range edits {
+		s.progress.add()
+	}
+	for len(edits) > 0 {
+		if err := s.attempt.check(ctx); err != nil {
+			return err
+		}
+		begun := s.writeBatch(ctx, edits)
+		// What the end of the context cut short is not done.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		edits = edits[begun:]
+	}
+	return nil
+}
+
+// writeBatch writes edits and returns how many it began with. It begins with none in the
+// second half of its time, so that those under way can end.
+func (s *storedClear) writeBatch(ctx context.Context, edits []Edit) (begun int) {
+	within, cancel := context.WithTimeout(ctx, batchPatience)
+	defer cancel()
+	begin, stop := context.WithTimeout(ctx, batchPatience/2)
+	defer stop()
+	return s.limiter.each(begin, len(edits), func(i int) error {
+		err := s.write(within, ctx, edits[i])
+		s.progress.cleared(edits[i].Namespace, edits[i].Name, err)
+		return err
+	})
+}
+
+// write writes one edit, and again while others write the object, too. What has begun by
+// the end of within may only end after it where the API writes.
+func (s *storedClear) write(within, ctx context.Context, edit Edit) error {
+	for range conflictRetries {
+		err := edit.Write(within)
+		var through *ThroughAPIError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &through):
+			return s.throughAPI(ctx, edit)
+		case !apierrors.IsConflict(err):
+			return err
+		}
+		next, err := s.edits.Again(within, edit.Key)
+		if err != nil || next == nil {
+			return err
+		}
+		edit = *next
+	}
+	return errWrittenByOthers
+}
+
+// throughAPI clears one object through the API, which decides about it.
+func (s *storedClear) throughAPI(ctx context.Context, edit Edit) error {
+	current, err := s.clients.Dynamic.Resource(s.resource).Namespace(edit.Namespace).Get(ctx, edit.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading it through the API: %w", err)
+	}
+	if s.spares(current) {
+		return nil
+	}
+	_, err = s.clear(ctx, s.clients, current)
+	return err
+}

@@ -1,0 +1,503 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// edited is what is stored of widgets, which the server serves, too.
+type edited struct {
+	*wire
+	// pageSize is the number of objects that a page is read from.
+	pageSize int
+	// refuse, if not nil, returns the answer to the edit of an object, nil if it is written.
+	refuse func(name string) error
+	// unfit, if not nil, is why no object can be edited.
+	unfit error
+
+	mu sync.Mutex
+	// what was asked for, and from where pages were read.
+	what  FieldEdit
+	pages []string
+	// searches are the numbers of those that each walk was for.
+	searches []int
+	// wrote are the names of the objects that were written.
+	wrote []string
+}
+
+func storeWidgets(objects ...*unstructured.Unstructured) *edited {
+	return &edited{wire: &wire{server: serve(objects...)}, pageSize: 4}
+}
+
+func (e *edited) clients() Clients {
+	clients := e.wire.clients()
+	clients.Storage, clients.Editor = store(), e
+	return clients
+}
+
+func (e *edited) Edits(_ context.Context, what FieldEdit) (FieldEdits, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.what = what
+	return e, nil
+}
+
+// objects are those of the server, in the order of their names.
+func (e *edited) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
+	list, err := e.server.Resource(widgets).Namespace("ns").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return list.Items, nil
+}
+
+func (e *edited) Page(ctx context.Context, from string) (EditPage, error) {
+	e.mu.Lock()
+	e.pages = append(e.pages, from)
+	e.mu.Unlock()
+	if e.unfit != nil {
+		return EditPage{}, e.unfit
+	}
+	items, err := e.objects(ctx)
+	if err != nil {
+		return EditPage{}, err
+	}
+	items = slices.DeleteFunc(items, func(o unstructured.Unstructured) bool { return o.GetName() <= from })
+	var page EditPage
+	read := items[:min(e.pageSize, len(items))]
+	for _, item := range read {
+		if edit := e.edit(item); edit != nil {
+			page.Edits = append(page.Edits, *edit)
+		}
+	}
+	page.Objects, page.Remaining = int64(len(read)), int64(len(items)-len(read))
+	if page.Remaining > 0 {
+		page.Next = read[len(read)-1].GetName()
+	}
+	return page, nil
+}
+
+func (e *edited) Again(ctx context.Context, key string) (*Edit, error) {
+	object, err := e.server.Resource(widgets).Namespace("ns").Get(ctx, key, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.edit(*object), nil
+}
+
+// Search finds nothing through the API.
+func (e *edited) Search(ctx context.Context, _ schema.GroupVersionResource, namespace string, searches []FieldSearch, found func(search int, object FoundObject)) error {
+	e.mu.Lock()
+	e.searches = append(e.searches, len(searches))
+	e.mu.Unlock()
+	if e.unfit != nil {
+		return e.unfit
+	}
+	items, err := e.objects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		for i, search := range searches {
+			if namespace == "" || namespace == item.GetNamespace() {
+				if search.matches(item) {
+					found(i, foundWidget{item})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// matches is a naive search.
+func (s FieldSearch) matches(item unstructured.Unstructured) bool {
+	if s.Uncontrolled && metav1.GetControllerOf(&item) != nil {
+		return false
+	}
+	return slices.ContainsFunc(s.Fields, func(field SearchedField) bool {
+		matches, err := field.In(item.Object)
+		return err == nil && matches
+	})
+}
+
+type foundWidget struct{ unstructured.Unstructured }
+
+func (f foundWidget) Namespace() string { return f.GetNamespace() }
+func (f foundWidget) Name() string      { return f.GetName() }
+func (f foundWidget) UID() types.UID    { return f.GetUID() }
+
+func (e *edited) Probe(context.Context) (time.Duration, error) { return time.Millisecond, nil }
+
+// edit is the one of an object, nil if it does not have the field.
+func (e *edited) edit(object unstructured.Unstructured) *Edit {
+	if _, has, _ := unstructured.NestedString(object.Object, "spec", "field"); !has {
+		return nil
+	}
+	name := object.GetName()
+	return &Edit{Namespace: "ns", Name: name, Key: name, Write: func(ctx context.Context) error {
+		if e.refuse != nil {
+			if err := e.refuse(name); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		after := object.DeepCopy()
+		unstructured.RemoveNestedField(after.Object, "spec", "field")
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.wrote = append(e.wrote, name)
+		return e.Tracker().Update(widgets, after, "ns")
+	}}
+}
+
+// left are the names of the objects that have the field.
+func (e *edited) left(t *testing.T) []string {
+	t.Helper()
+	items, err := e.objects(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, item := range items {
+		if e.edit(item) != nil {
+			names = append(names, item.GetName())
+		}
+	}
+	return names
+}
+
+func TestFieldsAreClearedInStorage(t *testing.T) {
+	e := storeWidgets(append(many(10), widget("z", ""))...)
+	clearing := ClearField(widgets, "spec.field")
+	var p progresses
+	attempt := p.attempt(Progress{})
+	attempt.Feature, attempt.TransitionID = "Colors", "t1"
+	if err := clearing.Run(t.Context(), e.clients(), attempt); err != nil {
+		t.Fatal(err)
+	}
+	if left := e.left(t); left != nil {
+		t.Errorf("%v have the field", left)
+	}
+	if len(e.wrote) != 10 || slices.Contains(e.wrote, "z") {
+		t.Errorf("wrote %v, want each object with the field once", e.wrote)
+	}
+	for _, r := range e.requests() {
+		if r.resource == widgets.GroupResource() && r.verb != "list" {
+			t.Errorf("the API got %v", r)
+		}
+	}
+	want := FieldEdit{Resource: widgets, Path: "spec.field", Manager: "feature-lifecycle", Feature: "Colors", TransitionID: "t1"}
+	if diff := cmp.Diff(want, e.what); diff != "" {
+		t.Errorf("what is edited (-want +got):\n%s", diff)
+	}
+	p.monotone(t, 11)
+	if last := p.last(); last.Done != 11 || last.Total != 11 {
+		t.Errorf("progress is %+v", last)
+	}
+}
+
+func TestEditsInStorageThatAreRefused(t *testing.T) {
+	conflict := apierrors.NewConflict(widgets.GroupResource(), "w01", errors.New("changed"))
+	for name, tc := range map[string]struct {
+		refuse func(calls int) error
+		// patched is whether the API writes the object in the end.
+		patched bool
+		failure string
+	}{
+		"once by another writer":       {refuse: func(calls int) error { return map[bool]error{true: conflict}[calls == 1] }},
+		"always by other writers":      {refuse: func(int) error { return conflict }, failure: "another client keeps writing it"},
+		"because the API has to":       {refuse: func(int) error { return &ThroughAPIError{Reason: "it is odd"} }, patched: true},
+		"by a storage that is full":    {refuse: func(int) error { return errors.New("database space exceeded") }, failure: "clearing ns/w01: database space exceeded"},
+		"by one that is full for once": {refuse: func(calls int) error { return map[bool]error{true: errors.New("full")}[calls == 1] }, failure: "full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := storeWidgets(many(6)...)
+			var mu sync.Mutex
+			calls := 0
+			e.refuse = func(object string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if object != "w01" {
+					return nil
+				}
+				calls++
+				return tc.refuse(calls)
+			}
+			err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), Attempt{Report: func(Progress) {}})
+			if (err == nil) != (tc.failure == "") || err != nil && !strings.Contains(err.Error(), tc.failure) {
+				t.Errorf("got %v, want %q", err, tc.failure)
+			}
+			if left := len(e.left(t)); left != 0 && err == nil || left > 1 {
+				t.Errorf("%d objects have the field", left)
+			}
+			if patched := len(e.requests("patch")) > 0; patched != tc.patched {
+				t.Errorf("the API wrote: %t, want %t", patched, tc.patched)
+			}
+		})
+	}
+}
+
+func TestCollectionsThatOnlyTheAPIClears(t *testing.T) {
+	e := storeWidgets(many(6)...)
+	e.unfit = &ThroughAPIError{Reason: "they are stored as CBOR"}
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), Attempt{Report: func(Progress) {}}); err != nil {
+		t.Fatal(err)
+	}
+	if left, patched := e.left(t), len(e.requests("patch")); left != nil || patched != 6 || len(e.wrote) > 0 {
+		t.Errorf("%v have the field after %d patches and the edits %v", left, patched, e.wrote)
+	}
+}
+
+func TestTasksThatChooseTheAPI(t *testing.T) {
+	e := storeWidgets(many(2)...)
+	clearing := ClearField(widgets, "spec.field").ThroughAPI()
+	if err := clearing.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := clearing.Run(t.Context(), e.clients(), Attempt{Report: func(Progress) {}}); err != nil {
+		t.Fatal(err)
+	}
+	if left := e.left(t); left != nil || len(e.wrote) > 0 || len(e.pages) > 0 {
+		t.Errorf("%v have the field; storage was read at %q and written at %v", left, e.pages, e.wrote)
+	}
+	if err := WaitForNone(widgets, "fields", "spec.field").ThroughAPI().Validate(); err == nil || !strings.Contains(err.Error(), "clear a field") {
+		t.Errorf("a task that clears no field: %v", err)
+	}
+}
+
+func TestWayOfATask(t *testing.T) {
+	clearing, storage := ClearField(widgets, "spec.field"), Clients{Storage: store(), Editor: storeWidgets()}
+	for want, of := range map[string]struct {
+		task    Task
+		clients Clients
+	}{
+		"": {clearing, Clients{}},
+		"in storage; admission and webhooks are not called": {clearing, storage},
+		"through the API": {clearing.ThroughAPI(), storage},
+	} {
+		if got := of.task.Way(of.clients); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := clearing.Way(Clients{Storage: store()}); got != "through the API" {
+		t.Errorf("with an API alone: %q", got)
+	}
+	if got := WaitForNone(widgets, "fields", "spec.field").Way(storage); got != "" {
+		t.Errorf("a task that only waits goes %q", got)
+	}
+}
+
+func TestEditsResumeAfterCrash(t *testing.T) {
+	e := storeWidgets(many(20)...)
+	ctx, crash := context.WithCancel(t.Context())
+	var known []Progress
+	err := ClearField(widgets, "spec.field").Run(ctx, e.clients(), Attempt{Report: func(p Progress) {
+		if known = append(known, p); len(known) == 2 {
+			crash()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(known) < 2 {
+		t.Fatalf("got %v after %d reports, want the attempt cut short", err, len(known))
+	}
+	if known[1].Checkpoint != "8 stored:w07" {
+		t.Fatalf("the checkpoint is %q", known[1].Checkpoint)
+	}
+	e.pages = nil
+	var p progresses
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), p.attempt(known[1])); err != nil {
+		t.Fatal(err)
+	}
+	if left := e.left(t); left != nil || e.pages[0] != "w07" || !slices.Contains(e.pages, "") {
+		t.Errorf("%v have the field; pages were read from %q", left, e.pages)
+	}
+	p.monotone(t, 20)
+}
+
+func TestCheckpointsOfTheOtherWayAreNotResumed(t *testing.T) {
+	e := storeWidgets(many(6)...)
+	last := Progress{Done: 5, Total: 6, Checkpoint: apiTokens.checkpoint(5, "after w04")}
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), Attempt{Last: last, Report: func(Progress) {}}); err != nil {
+		t.Fatal(err)
+	}
+	if e.pages[0] != "" {
+		t.Errorf("pages were read from %q", e.pages)
+	}
+	last.Checkpoint = storedTokens.checkpoint(5, "w04")
+	if tracker := newProgressTracker(Attempt{Last: last}, apiTokens); tracker.from != "" || tracker.walked != 0 {
+		t.Errorf("the API resumes at %q", tracker.from)
+	}
+}
+
+func TestUnwantedTransitionsEditNothing(t *testing.T) {
+	e := storeWidgets(many(6)...)
+	unwanted := errors.New("the gate is on again")
+	err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), Attempt{
+		Report: func(Progress) {}, Check: func(context.Context) error { return unwanted },
+	})
+	if !errors.Is(err, unwanted) || len(e.wrote) > 0 {
+		t.Errorf("got %v, and wrote %v", err, e.wrote)
+	}
+}
+
+func TestFieldsWrittenMeanwhileAreFoundInStorage(t *testing.T) {
+	e := storeWidgets(many(3)...)
+	again := sync.OnceValue(func() error { return e.Tracker().Update(widgets, widget("w00", "again"), "ns") })
+	e.refuse = func(name string) error {
+		if name == "w02" {
+			return again()
+		}
+		return nil
+	}
+	if err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), Attempt{Report: func(Progress) {}}); err != nil {
+		t.Fatal(err)
+	}
+	if left := e.left(t); left != nil {
+		t.Errorf("%v have the field", left)
+	}
+}
+
+func TestPaceOfEdits(t *testing.T) {
+	took := []time.Duration{time.Millisecond}
+	var failed error
+	l := newEditLimiter(func(context.Context) (time.Duration, error) { return took[0], failed })
+	write := func(n int, result error) {
+		l.each(t.Context(), n, func(int) error { return result })
+	}
+	write(1, nil)
+	if l.allowed != firstEdits || l.base != time.Millisecond {
+		t.Fatalf("%d are allowed after the first probe of %s", l.allowed, l.base)
+	}
+	write(100*editsPerProbe, nil)
+	if l.allowed != mostEdits {
+		t.Errorf("%d are allowed while no probe is slow, want %d", l.allowed, mostEdits)
+	}
+	took[0] = 50 * time.Millisecond
+	write(editsPerProbe, nil)
+	if l.allowed >= mostEdits {
+		t.Errorf("%d are allowed after a slow probe", l.allowed)
+	}
+	write(30*editsPerProbe, nil)
+	if l.allowed != 1 {
+		t.Errorf("%d are allowed while probes are slow, want 1", l.allowed)
+	}
+	// What is slow for long is what storage is now.
+	write(300*editsPerProbe, nil)
+	if l.allowed != mostEdits {
+		t.Errorf("%d are allowed once slow probes are usual, want %d", l.allowed, mostEdits)
+	}
+	write(1, errors.New("etcd does not answer"))
+	if l.allowed != mostEdits/2 {
+		t.Errorf("%d are allowed after a failure, want half", l.allowed)
+	}
+	write(1, apierrors.NewConflict(widgets.GroupResource(), "a", errors.New("changed")))
+	if l.allowed != mostEdits/2 {
+		t.Errorf("%d are allowed after a conflict", l.allowed)
+	}
+	failed = errors.New("etcd does not answer")
+	write(editsPerProbe, nil)
+	if l.allowed != mostEdits/4 {
+		t.Errorf("%d are allowed after a failed probe", l.allowed)
+	}
+}
+
+func TestEditsBeginInTimeAlone(t *testing.T) {
+	l := newEditLimiter(func(context.Context) (time.Duration, error) { return time.Millisecond, nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var did []int
+	if begun := l.each(ctx, 5, func(i int) error { did = append(did, i); return nil }); begun != 1 || len(did) != 1 {
+		t.Errorf("began %d and did %v after the end of the time, want the first alone", begun, did)
+	}
+}
+
+func TestFindersReadWhatIsStored(t *testing.T) {
+	e := storeWidgets(append(many(7), widget("z", ""))...)
+	waiting := WaitForNone(widgets, "fields", "spec.field=x", "spec.none")
+	none := WaitForNoneWhere(widgets, "others", func(value any) bool { return value == "y" }, "spec.field")
+	finders, counts := []func(Clients){}, make([]int64, 3)
+	for i, of := range []Task{ClearField(widgets, "spec.field"), waiting, none} {
+		finders = append(finders, func(clients Clients) {
+			found, err := of.Find(t.Context(), clients)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, leftovers := range found {
+				counts[i] += leftovers.Count
+				if want := []string{"ns/w00", "ns/w01", "ns/w02", "ns/w03", "ns/w04"}; !slices.Equal(leftovers.Examples, want) {
+					t.Errorf("%s names %v", of.Name, leftovers.Examples)
+				}
+			}
+		})
+	}
+	FindShared(t.Context(), e.clients(), finders)
+	if diff := cmp.Diff([]int64{7, 7, 0}, counts); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{3}, e.searches); diff != "" {
+		t.Errorf("what was searched at once (-want +got):\n%s", diff)
+	}
+	if lists := e.requests("list"); len(lists) > 0 {
+		t.Errorf("the API got %v", lists)
+	}
+	blocked := blockedBy(t, waiting, e.clients(), Attempt{Report: func(Progress) {}})
+	if want := "waiting for 7 widgets.example.com using fields: ns/w00, ns/w01, ns/w02, ns/w03, ns/w04 and 2 more"; blocked.Message != want {
+		t.Errorf("blocked: %s", blocked.Message)
+	}
+	if err := none.Run(t.Context(), e.clients(), Attempt{Report: func(Progress) {}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFindersUseTheAPIForWhatIsNotSearched(t *testing.T) {
+	e := storeWidgets(many(3)...)
+	e.unfit = &ThroughAPIError{Reason: "they are stored as CBOR"}
+	waiting := WaitForNone(widgets, "fields", "spec.field")
+	FindShared(t.Context(), e.clients(), []func(Clients){func(clients Clients) {
+		found, err := waiting.Find(t.Context(), clients)
+		if err != nil || len(found) != 1 || found[0].Count != 3 {
+			t.Errorf("found %v, %v", found, err)
+		}
+	}})
+	if blocked := blockedBy(t, waiting, e.clients(), Attempt{Report: func(Progress) {}}); !strings.HasPrefix(blocked.Message, "waiting for 3 widgets") {
+		t.Errorf("blocked: %s", blocked.Message)
+	}
+	e.unfit = errors.New("etcd does not answer")
+	if found, err := waiting.Find(t.Context(), e.clients()); !errors.Is(err, e.unfit) {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
