@@ -25,6 +25,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,6 +66,8 @@ const (
 	// lifecycleHookName is the post-start hook that reports this server's gates
 	// and runs the server flow.
 	lifecycleHookName = "start-feature-lifecycle-controller"
+	// userAgent is that of the server flow, in the audit log, too.
+	userAgent = "feature-lifecycle"
 	// lifecycleWorkers is the number of features that are reconciled
 	// concurrently. Each pass is short; tasks run beside it.
 	lifecycleWorkers = 4
@@ -121,7 +124,7 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 			HasField: func(resource schema.GroupVersionResource, path string) bool {
 				return catalog.HasField(legacyscheme.Scheme, resource, path)
 			},
-			Storage: hooks.stored, Collector: &task.Collector{Discovery: hooks.clients.kube.Discovery(), Metadata: collector},
+			Storage: hooks.stored, Editor: hooks.editor(), Collector: &task.Collector{Discovery: hooks.clients.kube.Discovery(), Metadata: collector},
 		},
 		Leases: hooks.leases,
 		IsIdentity: func(lease *coordinationv1.Lease) bool {
@@ -139,6 +142,17 @@ func addLifecycleHooks(server *controlplaneapiserver.Server, hooks *lifecycleHoo
 	return generic.AddPreShutdownHook(lifecycleHookName, hooks.shutDown)
 }
 
+// editor returns what edits stored objects, nil if nothing does.
+func (h *lifecycleHooks) editor() task.Editor {
+	if h.throughAPI {
+		return nil
+	}
+	return NewEditor(h.stored, EditorConfig{
+		Namespaces: h.clients.kube.CoreV1().Namespaces(), Authorizer: h.authorizer, Definition: h.definition,
+		AuditBackend: h.audit.backend, AuditPolicy: h.audit.policy,
+	})
+}
+
 // lifecycleHooks start and end what runs while the server serves.
 type lifecycleHooks struct {
 	// notServed are the APIs that gates need and this server lacks, by gate.
@@ -153,8 +167,13 @@ type lifecycleHooks struct {
 	broadcaster record.EventBroadcaster
 	flow        *featurestorage.Flow
 	stored      *Stored
-	authorizer  authorizer.UnconditionalAuthorizer
-	control     control.Options
+	// throughAPI has fields cleared through the API, and audit logs what is edited in
+	// storage otherwise.
+	throughAPI bool
+	audit      auditor
+	definition func(name string) (*apiextensionsv1.CustomResourceDefinition, error)
+	authorizer authorizer.UnconditionalAuthorizer
+	control    control.Options
 	// started is closed when reporting begins, looking when the server flow
 	// begins to reconcile features.
 	started atomic.Bool
@@ -289,7 +308,7 @@ type lifecycleClients struct {
 // newLifecycleClients makes clients of this server.
 func newLifecycleClients(loopback *rest.Config) (*lifecycleClients, error) {
 	config := rest.CopyConfig(loopback)
-	config.UserAgent = "feature-lifecycle"
+	config.UserAgent = userAgent
 	// Creating Features needs a few hundred writes at the very first start. Clearing a
 	// field needs one for each object. The default of 50 a second would limit
 	// that.

@@ -19,6 +19,7 @@ package controlplane
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -37,6 +38,8 @@ type Options struct {
 	*options.ServerRunOptions
 	// Lifecycle are the periods of the server flow, each as it is: 0 is no default.
 	Lifecycle transition.Settings
+	// ClearThrough is how fields are cleared: ClearThroughStorage or ClearThroughAPI.
+	ClearThrough string
 	// Control names the features whose value does not come from each binary's
 	// own command line.
 	Control control.Options
@@ -47,10 +50,16 @@ type Options struct {
 	Features []lifecycle.Feature
 }
 
+// Values of Options.ClearThrough.
+const (
+	ClearThroughStorage = "Storage"
+	ClearThroughAPI     = "API"
+)
+
 // NewOptions returns options with defaults, and the declarations of Kubernetes'
 // own features. The process's feature gates have to be in place.
 func NewOptions() *Options {
-	return &Options{ServerRunOptions: options.NewServerRunOptions(), Lifecycle: transition.DefaultSettings(), Features: catalog.Features()}
+	return &Options{ServerRunOptions: options.NewServerRunOptions(), Lifecycle: transition.DefaultSettings(), ClearThrough: ClearThroughStorage, Features: catalog.Features()}
 }
 
 // Flags returns all flags by section.
@@ -63,6 +72,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"How long a user of a feature that cannot be reached, or a process that should report and never did, holds a transition.")
 	fs.BoolVar(&o.Lifecycle.RequireFullCoverage, "feature-require-full-coverage", o.Lifecycle.RequireFullCoverage,
 		"Let processes that should report and never did hold transitions without end.")
+	fs.StringVar(&o.ClearThrough, "feature-clear-through", o.ClearThrough,
+		"How fields of features that are off are removed from objects: Storage edits what is stored in etcd, fast and without admission and webhooks; API patches each object. Tasks that declare so use the API anyway.")
 	o.Control.AddFlags(fs)
 	return sets
 }
@@ -70,9 +81,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 // CompletedOptions are options whose defaults are filled in.
 type CompletedOptions struct {
 	options.CompletedOptions
-	Lifecycle transition.Settings
-	Control   control.Options
-	Features  []lifecycle.Feature
+	Lifecycle    transition.Settings
+	ClearThrough string
+	Control      control.Options
+	Features     []lifecycle.Feature
 }
 
 // Complete fills in defaults. Call it once the flags have been parsed.
@@ -81,12 +93,15 @@ func (o *Options) Complete(ctx context.Context) (CompletedOptions, error) {
 	if err != nil {
 		return CompletedOptions{}, err
 	}
-	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle, Control: o.Control, Features: o.Features}, nil
+	return CompletedOptions{CompletedOptions: completed, Lifecycle: o.Lifecycle, ClearThrough: o.ClearThrough, Control: o.Control, Features: o.Features}, nil
 }
 
 // Validate returns what is wrong with the options.
 func (o CompletedOptions) Validate() []error {
 	errs := append(o.CompletedOptions.Validate(), validateSettings(o.Lifecycle)...)
+	if o.ClearThrough != ClearThroughStorage && o.ClearThrough != ClearThroughAPI {
+		errs = append(errs, fmt.Errorf("--feature-clear-through is %q: use %s or %s", o.ClearThrough, ClearThroughStorage, ClearThroughAPI))
+	}
 	return append(errs, o.validateControl(utilfeature.DefaultMutableFeatureGate, utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle), o.APIEnablement.RuntimeConfig)...)
 }
 

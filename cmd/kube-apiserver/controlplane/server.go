@@ -62,6 +62,7 @@ type Config struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
+	clearThrough     string
 	control          control.Options
 	features         []lifecycle.Feature
 	// flowToken is the credential of the server flow, "" without the feature
@@ -79,6 +80,7 @@ type CompletedConfig struct {
 
 	lifecycleEnabled bool
 	settings         transition.Settings
+	clearThrough     string
 	control          control.Options
 	features         []lifecycle.Feature
 	flowToken        string
@@ -90,6 +92,7 @@ func NewConfig(opts CompletedOptions) (*Config, error) {
 	c := &Config{
 		lifecycleEnabled: utilfeature.DefaultFeatureGate.Enabled(features.FeatureLifecycle),
 		settings:         opts.Lifecycle,
+		clearThrough:     opts.ClearThrough,
 		control:          opts.Control,
 		features:         opts.Features,
 	}
@@ -154,6 +157,7 @@ func (c *Config) Complete() CompletedConfig {
 		apiExtensions:    c.apiExtensions.Complete(),
 		lifecycleEnabled: c.lifecycleEnabled,
 		settings:         c.settings,
+		clearThrough:     c.clearThrough,
 		control:          c.control,
 		features:         c.features,
 		flowToken:        c.flowToken,
@@ -175,7 +179,7 @@ func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error)
 		return nil, err
 	}
 	if c.lifecycleEnabled {
-		if err := c.installLifecycle(kubeAPIs.ControlPlane); err != nil {
+		if err := c.installLifecycle(kubeAPIs.ControlPlane, apiExtensions.Informers.Apiextensions().V1().CustomResourceDefinitions().Lister().Get); err != nil {
 			return nil, err
 		}
 		if err := c.documents.follow(kubeAPIs.ControlPlane.GenericAPIServer); err != nil {
@@ -190,10 +194,10 @@ func (c CompletedConfig) NewServer() (*aggregatorapiserver.APIAggregator, error)
 // installLifecycle adds the API group and the server flow. The group may be
 // switched off by --runtime-config like any other; there is no flow then, and
 // options that need one are refused (CompletedOptions.Validate).
-func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) error {
-	flow := &featurestorage.Flow{}
+func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server, definition func(name string) (*apiextensionsv1.CustomResourceDefinition, error)) error {
+	flow, generic := &featurestorage.Flow{}, c.kubeAPIs.ControlPlane.Generic
 	err := server.InstallAPIs(featuresrest.StorageProvider{
-		Authorizer:          c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
+		Authorizer:          generic.Authorization.Authorizer,
 		Control:             c.control.Of,
 		Node:                server.VersionedInformers.Core().V1().Nodes().Lister().Get,
 		RBAC:                server.APIResourceConfigSource.ResourceEnabled(rbacv1.SchemeGroupVersion.WithResource("clusterroles")),
@@ -213,6 +217,9 @@ func (c CompletedConfig) installLifecycle(server *controlplaneapiserver.Server) 
 	return addLifecycleHooks(server, &lifecycleHooks{
 		flow:       flow,
 		stored:     NewStored(c.kubeAPIs.ControlPlane.Generic.RESTOptionsGetter, c.apiExtensions.ExtraConfig.CRDRESTOptionsGetter, serves(server.GenericAPIServer)),
+		throughAPI: c.clearThrough == ClearThroughAPI,
+		audit:      auditor{backend: generic.AuditBackend, policy: generic.AuditPolicyRuleEvaluator},
+		definition: definition,
 		authorizer: c.kubeAPIs.ControlPlane.Generic.Authorization.Authorizer,
 		control:    c.control,
 		notServed:  c.notServed(server),

@@ -56,8 +56,9 @@ type Stored struct {
 	mu      sync.Mutex
 	clients map[string]*clientv3.Client
 	// places are the built-in ones that were asked for: finding one goes through
-	// all types, and it stays where it is. Definitions may come and go.
-	places map[schema.GroupResource]place
+	// all types, and it stays where it is. Definitions may come and go. shared are those
+	// whose keys may also be those of another group.
+	places, shared map[schema.GroupResource]place
 }
 
 var _ task.Storage = &Stored{}
@@ -68,7 +69,7 @@ const callTimeout = 30 * time.Second
 // NewStored returns access to the storage of the options. Serves returns
 // whether the server has a built-in resource, in any version.
 func NewStored(builtIn, custom generic.RESTOptionsGetter, serves func(schema.GroupResource) bool) *Stored {
-	return &Stored{builtIn: builtIn, custom: custom, serves: serves, clients: map[string]*clientv3.Client{}, places: map[schema.GroupResource]place{}}
+	return &Stored{builtIn: builtIn, custom: custom, serves: serves, clients: map[string]*clientv3.Client{}, places: map[schema.GroupResource]place{}, shared: map[schema.GroupResource]place{}}
 }
 
 // Close ends all connections.
@@ -81,6 +82,7 @@ func (s *Stored) Close() error {
 	}
 	clear(s.clients)
 	clear(s.places)
+	clear(s.shared)
 	return errors.Join(errs...)
 }
 
@@ -97,26 +99,36 @@ type place struct {
 
 // place finds where a resource is stored, once for those that are built in.
 func (s *Stored) place(resource schema.GroupResource) (place, error) {
+	return s.placeIn(s.places, resource, s.sameKeys)
+}
+
+// sharedPlace is place also for a resource whose keys are those of another group's, such
+// as deployments of apps and of extensions. The caller checks the kind of each object.
+func (s *Stored) sharedPlace(resource schema.GroupResource) (place, error) {
+	return s.placeIn(s.shared, resource, func(schema.GroupResource, schema.GroupResource) bool { return false })
+}
+
+func (s *Stored) placeIn(places map[schema.GroupResource]place, resource schema.GroupResource, sameKeys func(a, b schema.GroupResource) bool) (place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at, ok := s.places[resource]; ok {
+	if at, ok := places[resource]; ok {
 		return at, nil
 	}
-	at, err := s.find(resource)
+	at, err := s.find(resource, sameKeys)
 	if err == nil && at.builtIn {
-		s.places[resource] = at
+		places[resource] = at
 	}
 	return at, err
 }
 
 // find needs the lock.
-func (s *Stored) find(resource schema.GroupResource) (place, error) {
+func (s *Stored) find(resource schema.GroupResource, sameKeys func(a, b schema.GroupResource) bool) (place, error) {
 	at := place{resource: resource, builtIn: legacyscheme.Scheme.IsGroupRegistered(resource.Group)}
 	options, example := s.custom, runtime.Object(nil)
 	if at.builtIn {
 		options = s.builtIn
 		var err error
-		if example, err = s.example(resource); err != nil {
+		if example, err = exampleOf(resource, sameKeys); err != nil {
 			return place{}, err
 		}
 	}
@@ -132,11 +144,11 @@ func (s *Stored) find(resource schema.GroupResource) (place, error) {
 	return at, nil
 }
 
-// example returns an object of a built-in resource. It is an error when there is
+// exampleOf returns an object of a built-in resource. It is an error when there is
 // none, or when another group's objects lie under the same keys: prefixes of
 // built-in resources do not include the group, so a wrong one could lead to
 // objects in use.
-func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) {
+func exampleOf(resource schema.GroupResource, sameKeys func(a, b schema.GroupResource) bool) (runtime.Object, error) {
 	scheme := legacyscheme.Scheme
 	var example runtime.Object
 	for _, version := range scheme.PrioritizedVersionsAllGroups() {
@@ -153,7 +165,7 @@ func (s *Stored) example(resource schema.GroupResource) (runtime.Object, error) 
 					return nil, err
 				}
 			}
-			if version.Group != resource.Group && s.sameKeys(resource, plural.GroupResource()) {
+			if version.Group != resource.Group && sameKeys(resource, plural.GroupResource()) {
 				return nil, fmt.Errorf("%s and %s are stored under the same keys; their objects are reached through the API alone", resource, plural.GroupResource())
 			}
 		}

@@ -69,7 +69,7 @@ func TestAWrongGroupReachesNothing(t *testing.T) {
 		{Group: "apps", Resource: "deployments"}:                        "under the same keys",
 		{Group: "events.k8s.io", Resource: "events"}:                    "under the same keys",
 	} {
-		_, err := s.example(resource)
+		_, err := exampleOf(resource, s.sameKeys)
 		if (err == nil) != (says == "") || (err != nil && !strings.Contains(err.Error(), says)) {
 			t.Errorf("%s: %v, want it to say %q", resource, err, says)
 		}
@@ -143,6 +143,8 @@ func TestMetadataOfUndecodableObjects(t *testing.T) {
 type keys struct {
 	clientv3.KV
 	values map[string][]byte
+	// written are the keys that were put, in order.
+	written []string
 }
 
 func (k *keys) Get(_ context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
@@ -150,7 +152,7 @@ func (k *keys) Get(_ context.Context, key string, options ...clientv3.OpOption) 
 	found := &clientv3.GetResponse{}
 	for _, name := range slices.Sorted(maps.Keys(k.values)) {
 		switch {
-		case name < key || name >= string(op.RangeBytes()):
+		case name < key || name >= string(op.RangeBytes()) && name != key:
 		case int64(len(found.Kvs)) == op.Limit():
 			found.More = true
 		default:

@@ -1,0 +1,106 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apiserver/pkg/storage/value"
+)
+
+const (
+	// firstStoredPage is the number of stored objects that the first read returns, and
+	// mostStored the most that one does. Between them a page has about storedPageBytes.
+	firstStoredPage, mostStored = 50, 500
+	storedPageBytes             = 4 << 20
+)
+
+// storedPages reads the stored objects of a resource, of all namespaces or one, page by
+// page. It is safe for concurrent use.
+type storedPages struct {
+	at place
+	// begin is the prefix of the keys, and limit how many are read next.
+	begin string
+	limit atomic.Int64
+}
+
+func newStoredPages(at place, namespace string) *storedPages {
+	p := &storedPages{at: at, begin: at.prefix}
+	if namespace != "" {
+		p.begin += namespace + "/"
+	}
+	p.limit.Store(firstStoredPage)
+	return p
+}
+
+// storedObject is an object as etcd has it, decrypted.
+type storedObject struct {
+	key      string
+	revision int64
+	plain    []byte
+}
+
+// read calls visit for some objects, the first behind from, a key without the prefix, ""
+// for the beginning. It returns how many these are, how many remain behind them, and where
+// to go on, "" at the end.
+func (p *storedPages) read(ctx context.Context, from string, visit func(storedObject) error) (objects, remaining int64, next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	begin := p.begin
+	if from != "" {
+		// The key right behind the last one.
+		begin += from + "\x00"
+	}
+	limit := p.limit.Load()
+	found, err := p.at.client.Get(ctx, begin, clientv3.WithRange(clientv3.GetPrefixRangeEnd(p.begin)), clientv3.WithLimit(limit))
+	if err != nil {
+		return 0, 0, "", fmt.Errorf("reading the stored %s: %w", p.at.resource, err)
+	}
+	size := 0
+	for _, kv := range found.Kvs {
+		size += len(kv.Value)
+		object, err := p.at.decrypted(ctx, kv)
+		if err == nil {
+			err = visit(object)
+		}
+		if err != nil {
+			return 0, 0, "", err
+		}
+	}
+	objects, remaining = int64(len(found.Kvs)), found.Count-int64(len(found.Kvs))
+	if found.More {
+		next = strings.TrimPrefix(string(found.Kvs[len(found.Kvs)-1].Key), p.begin)
+		p.limit.Store(min(max(storedPageBytes*objects/int64(max(size, 1)), 1), mostStored))
+	}
+	return objects, remaining, next, nil
+}
+
+// decrypted returns an object of etcd.
+func (p place) decrypted(ctx context.Context, kv *mvccpb.KeyValue) (storedObject, error) {
+	key := string(kv.Key)
+	plain, _, err := p.transformer().TransformFromStorage(ctx, kv.Value, value.DefaultContext(key))
+	if err != nil {
+		return storedObject{}, fmt.Errorf("decrypting the stored object %s: %w", key, err)
+	}
+	return storedObject{key: key, revision: kv.ModRevision, plain: plain}, nil
+}
