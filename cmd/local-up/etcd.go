@@ -36,6 +36,7 @@ type etcdOptions struct {
 	clientPort, peerPort      int
 	caFile, certFile, keyFile string
 	unsafeNoFsync             bool
+	quota                     int64
 }
 
 // newEtcdCommand runs the cluster's database. It is a process of its own, since
@@ -57,6 +58,7 @@ func newEtcdCommand() *cobra.Command {
 	fs.StringVar(&o.certFile, "cert-file", "", "Serving certificate.")
 	fs.StringVar(&o.keyFile, "key-file", "", "Key of the serving certificate.")
 	fs.BoolVar(&o.unsafeNoFsync, "unsafe-no-fsync", false, "Do not wait for the disk. A crash of the machine may lose data; one of the process does not.")
+	fs.Int64Var(&o.quota, "quota-backend-bytes", 0, "The size of the database at which it refuses writes. 0 means the default of etcd.")
 	return cmd
 }
 
@@ -67,6 +69,7 @@ func (o *etcdOptions) run(ctx context.Context) error {
 	config.Dir = o.dataDir
 	config.LogLevel = "warn"
 	config.UnsafeNoFsync = o.unsafeNoFsync
+	config.QuotaBackendBytes = o.quota
 	client := url.URL{Scheme: "https", Host: fmt.Sprintf("127.0.0.1:%d", o.clientPort)}
 	peer := url.URL{Scheme: "https", Host: fmt.Sprintf("127.0.0.1:%d", o.peerPort)}
 	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}

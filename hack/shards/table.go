@@ -259,6 +259,10 @@ var shards = []Shard{
 		Packages: []string{"./test/benchmark/..."}, Needs: []string{"all", "upstream"}, Inputs: everything,
 	},
 	{
+		Name: "faults-stored", Covers: "a leader killed, two leaders, etcd full or slow, while stored objects are edited", Root: true,
+		Packages: []string{disruption + "/stored"}, Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=true"},
+	},
+	{
 		Name: "faults", Covers: "disruptions one after another, in the short form", Root: true, Alone: true,
 		Packages: []string{disruption}, Run: "^(TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled)$",
 		Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=true"},

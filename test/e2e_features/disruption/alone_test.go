@@ -42,7 +42,7 @@ import (
 // disruption comes after what was left of the one before has been put right.
 type bare struct {
 	// links are between servers and etcd.
-	links map[string]*link
+	links map[string]*framework.Link
 	// objects is how many StatefulSets have the field.
 	objects int
 	// leader looks after the feature while all servers are alive, witness does not.
@@ -54,16 +54,16 @@ type bare struct {
 // newBare starts such a cluster with the gate on and objects that have the field.
 func newBare(t *testing.T, s settings, servers, objects int) *world {
 	t.Helper()
-	b := &bare{objects: objects, links: map[string]*link{}}
+	b := &bare{objects: objects, links: map[string]*framework.Link{}}
 	for i := range servers {
 		// Before the cluster, so that the cluster ends before its links.
-		b.links[localcluster.Nth(localcluster.APIServer, i+1)] = newLink(t)
+		b.links[localcluster.Nth(localcluster.APIServer, i+1)] = framework.NewLink(t)
 	}
 	w := newWorld(t, s, localcluster.Config{Servers: servers, Only: []string{localcluster.Etcd}}, framework.FeatureKey(static))
 	w.bare = b
 	for name, link := range b.links {
-		link.lead(strings.TrimPrefix(w.cluster.EtcdEndpoint(), "https://"))
-		w.cluster.SetEtcd(name, link.url())
+		link.Lead(strings.TrimPrefix(w.cluster.EtcdEndpoint(), "https://"))
+		w.cluster.SetEtcd(name, link.URL())
 	}
 	// Together, which is quicker than one after the other.
 	w.configureAll(t, true, w.servers...)
@@ -107,7 +107,7 @@ func (w *world) repair(t *testing.T) {
 		_ = w.cluster.Signal(name, unix.SIGCONT)
 	}
 	for _, link := range w.bare.links {
-		link.mend()
+		link.Mend()
 	}
 	for _, s := range w.servers {
 		w.cluster.SetArgs(s.name, serverFlags...)

@@ -150,8 +150,8 @@ func freezeLeader(ctx context.Context, w *world) (end func(context.Context) erro
 
 func cutLeader(_ context.Context, w *world) (end func(context.Context) error, err error) {
 	link := w.bare.links[w.bare.leader.name]
-	link.sever()
-	return func(context.Context) error { link.mend(); return nil }, nil
+	link.Sever()
+	return func(context.Context) error { link.Mend(); return nil }, nil
 }
 
 func restartEtcd(ctx context.Context, w *world) (end func(context.Context) error, err error) {

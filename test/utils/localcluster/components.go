@@ -135,6 +135,7 @@ func (c *Cluster) components() []component {
 	}
 	for i := range list {
 		if list[i].binary == "local-up" {
+			list[i].args = append(list[i].args, c.config.ExtraArgs[list[i].name]...)
 			continue
 		}
 		list[i].args = append(list[i].args, "--v=2")
