@@ -121,13 +121,21 @@ func recorded(root, name string) string { return filepath.Join(root, result.Fold
 // whole is the command of a run with the sizes that count.
 func whole(name string) string { return "make bench-" + name }
 
+// isWhole returns true for such a command, and for that of a longer run where there is one.
+func isWhole(command, name string) bool {
+	return command == whole(name) || command == whole(name)+long
+}
+
+// long is what make is told for a longer run.
+const long = " LONG=y"
+
 func (o *common) run(cmd *cobra.Command, name string, run runner) error {
 	environment, err := o.bed.Environment()
 	if err != nil {
 		return err
 	}
 	command := commandLine(name, cmd.Flags())
-	if environment.Dirty && command == whole(name) && o.output == recorded(o.bed.Root, name) {
+	if environment.Dirty && isWhole(command, name) && o.output == recorded(o.bed.Root, name) {
 		return fmt.Errorf("benchmark %s: files differ from the commit %.12s that the result would name, so it could not be repeated; commit them or put them aside first, or write elsewhere with --output", name, environment.Commit)
 	}
 	begun := time.Now()
@@ -160,8 +168,11 @@ func commandLine(name string, flags *pflag.FlagSet) string {
 		}
 		set = append(set, fmt.Sprintf(" --%s=%s", flag.Name, strings.Trim(flag.Value.String(), "[]")))
 	})
-	if len(set) == 0 {
+	switch {
+	case len(set) == 0:
 		return whole(name)
+	case len(set) == 1 && set[0] == " --long=true":
+		return whole(name) + long
 	}
 	return "go run ./test/benchmark " + name + strings.Join(set, "")
 }

@@ -37,7 +37,7 @@ import (
 // smoke are the smallest sizes of each benchmark, with which it takes seconds.
 var smoke = map[string][]string{
 	"featuregate": {"--repetitions=2", "--time=1ms"},
-	"clear":       {"--sizes=300", "--repetitions=1", "--workers=4,16", "--sweep=1", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
+	"clear":       {"--sizes=300", "--repetitions=1", "--workers=4,16", "--sweep=1", "--counted=300", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
 	"clear-large": {"--sizes=100", "--repetitions=1", "--workers=4", "--sweep=0", "--rate=100", "--rest=500ms", "--touch", "--settle=1s"},
 	"reporters":   {"--nodes=5,10", "--budget-nodes=10", "--rest=2s", "--compaction=0s", "--template=1s", "--together=5", "--windows=2", "--lists=3", "--more=5"},
 	"start":       {"--repetitions=1", "--quiet=200ms"},
@@ -83,6 +83,7 @@ func TestSmoke(t *testing.T) {
 				t.Errorf("the environment has gaps: %+v", e)
 			}
 			saysTheSame(t, b.name, r)
+			hasTargets(t, b.name, r)
 			t.Log("\n" + out.String())
 		})
 	}
@@ -91,7 +92,7 @@ func TestSmoke(t *testing.T) {
 // The beginnings of what is only said with the smallest sizes, and only with those of a
 // whole run.
 var shorter, longer = []string{forgotten, notCompared}, []string{
-	forgotten, "budget: Live heap for processes that report", "budget: live heap flat from", "budget: resident memory flat from",
+	forgotten, "budget: Live heap for processes that report", "budget: live heap flat from", "budget: live heap above that at rest flat from", "budget: resident memory flat from",
 	// Without compactions memory says nothing.
 	"budget: More memory in kube-apiserver", "limit: All reports once in memory",
 	// Few processes, and one repetition.
@@ -106,8 +107,9 @@ const (
 )
 
 // outdated are the benchmarks that say something else of themselves than when they were run
-// last, and that are to be run again. Objects of 20 KiB were a part of clear then.
-var outdated = map[string]bool{"clear-large": true, "flip": true, "reporters": true}
+// last, and that are to be run again. Objects of 20 KiB were a part of clear then, and fields
+// were cleared through the API.
+var outdated = map[string]bool{"clear": true, "clear-large": true, "flip": true, "reporters": true}
 
 // saysTheSame holds what the result in the repository says of itself against what the
 // code says today, numbers aside: a benchmark that was changed is run again.
@@ -162,6 +164,45 @@ func saysTheSame(t *testing.T, name string, now *result.Result) {
 		t.Logf("the recorded result is outdated: %s", strings.Join(problems, "\n"))
 	case len(problems) > 0:
 		t.Error(strings.Join(problems, "\n"))
+	}
+}
+
+// clearTargets are the targets of clearing, each a row of its table; countTargets those of
+// counting, which is not done with large objects.
+var (
+	clearTargets = []string{
+		"rate of the plain patch client", "rate of guarded etcd writes, one key per transaction", "rate of guarded etcd writes, many keys per transaction",
+		"rate of clearing through the API", "rate of clearing through the API from the request", "rate of the migrator", "rate of the migrator from the request",
+		"kube-apiserver's processor time for an object, of that under the plain patch client", "p99 of other clients, of that beside the migrator",
+		"kube-apiserver's live heap at its highest, of that at rest",
+	}
+	countTargets = []string{
+		"processor time of counting StatefulSets with the field, of that through the API", "processor time of counting Pods with one of all their fields, of that through the API",
+	}
+)
+
+// hasTargets finds targets of clearing that have no row, or one whose figures are not above 0.
+func hasTargets(t *testing.T, name string, r *result.Result) {
+	t.Helper()
+	want, ok := map[string][]string{"clear": slices.Concat(clearTargets, countTargets), "clear-large": clearTargets}[name]
+	if !ok {
+		return
+	}
+	i := slices.IndexFunc(r.Tables, func(t *result.Table) bool { return t.Title == "Targets" })
+	if i < 0 {
+		t.Fatal("there is no table of targets")
+	}
+	var rows []string
+	for _, row := range r.Tables[i].Rows {
+		rows = append(rows, row[0].String())
+		for j, column := range r.Tables[i].Columns {
+			if v, figure := row[j].Value(); figure && v <= 0 {
+				t.Errorf("%s: %s is %v", row[0], column.Name, v)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("the table of targets has other rows:\n%s", diff)
 	}
 }
 

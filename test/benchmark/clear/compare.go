@@ -131,48 +131,129 @@ func ratios(rounds []round, how string, figure func(ours, other run) float64, ot
 	return s, fmt.Sprintf("%s; median, lowest and highest of the ratios of %d repetitions", how, len(rounds))
 }
 
-// with are the rounds in which a method ran.
-func (c collection) with(name string) []round {
-	return slices.DeleteFunc(slices.Clone(c.rounds), func(one round) bool {
-		_, found := one.of(name)
-		return !found
-	})
+// target is what is wanted of ours beside another method of the same round.
+type target struct {
+	text string
+	// compare is "" for what is only shown.
+	compare string
+	wanted  float64
+	other   func(round) (run, bool)
+	figure  func(run) float64
+	unit    string
+	how     string
 }
 
-// compare makes budgets and limits.
-func compare(r *result.Result, all []collection) {
-	for _, c := range all {
-		of := fmt.Sprintf("%s %s", result.Format(float64(c.objects)), c.kind.name)
-		budget := func(text, compare string, target float64, s measure.Spread, how string) {
-			b := result.Budget{Text: text + ", " + of, Compare: compare, Target: target, Measured: s.Median, Unit: "×", How: how}
-			if b.Once = s.Low == s.High; !b.Once {
-				b.Low, b.High = s.Low, s.High
-			}
-			r.Budgets = append(r.Budgets, b)
-		}
-		steady := func(ours, other run) float64 { return ours.steady() / other.steady() }
-		s, how := ratios(c.rounds, "both while writing, the plain client as it was the fastest", steady, round.best)
-		budget("rate of the plain patch client", result.AtLeast, 0.9, s, how)
-		if rounds := c.with(migrator.name); len(rounds) > 0 {
-			peer := func(one round) run { found, _ := one.of(migrator.name); return found }
-			s, how := ratios(rounds, "both while writing", steady, peer)
-			budget("rate of the migrator", result.AtLeast, 2, s, how)
-			s, how = ratios(rounds, "both from the request until all is done", func(ours, other run) float64 { return ours.whole() / other.whole() }, peer)
-			budget("rate of the migrator from the request", result.AtLeast, 5, s, how)
-			s, how = ratios(rounds, "both while writing", func(ours, other run) float64 { return ours.p99() / other.p99() }, peer)
-			budget("p99 of other clients, of that beside the migrator", result.Below, 1, s, how)
-		}
-		limit := "patches of a client that does nothing else, " + of
-		if len(c.rounds) > 1 {
-			// Budgets have the median of ratios instead.
-			limit += ", medians of both"
-		}
-		r.Limits = append(r.Limits, result.Limit{
-			Text:  limit,
-			Limit: measure.SpreadBy(c.rounds, func(one round) float64 { return one.best().steady() }).Median, Ours: median(c.of(ours.name), run.steady), Unit: "objects/s",
-		})
+// targets are those of objects of a kind.
+func targets(k kind) []target {
+	method := func(name string) func(round) (run, bool) {
+		return func(one round) (run, bool) { return one.of(name) }
 	}
-	growth(r, all)
+	plain := func(one round) (run, bool) { return one.best(), true }
+	return []target{
+		{"rate of the plain patch client", result.AtLeast, k.wanted, plain, run.steady, "objects/s", "both while writing, the plain client as it was the fastest"},
+		{"rate of guarded etcd writes, one key per transaction", result.AtLeast, 0.3, method(oneKey.name), run.steady, "objects/s", "both while writing"},
+		{"rate of guarded etcd writes, many keys per transaction", "", 0, method(manyKeys.name), run.steady, "objects/s", "both while writing"},
+		{"rate of clearing through the API", "", 0, method(throughAPI.name), run.steady, "objects/s", "both while writing"},
+		{"rate of clearing through the API from the request", "", 0, method(throughAPI.name), run.whole, "objects/s", "both from the request until all is done"},
+		{"rate of the migrator", result.AtLeast, 2, method(migrator.name), run.steady, "objects/s", "both while writing"},
+		{"rate of the migrator from the request", result.AtLeast, 10, method(migrator.name), run.whole, "objects/s", "both from the request until all is done"},
+		{"kube-apiserver's processor time for an object, of that under the plain patch client", result.AtMost, 0.15, plain, run.perObject, "ms", "both while writing, the plain client as it was the fastest"},
+		{"p99 of other clients, of that beside the migrator", result.Below, 1, method(migrator.name), run.p99, "ms", "both while writing"},
+	}
+}
+
+// targetTable has a row for each target and collection, missed ones among them.
+func targetTable(r *result.Result) *result.Table {
+	t := r.AddTable("Targets",
+		result.Column{Name: "what"}, result.Column{Name: "objects"}, result.Column{Name: "ours"}, result.Column{Name: "beside it"}, result.Column{Name: "unit"},
+		result.Column{Name: "ratio"}, result.Column{Name: "wanted"}, result.Column{Name: "verdict"})
+	t.Note = "Ours and what is beside it are medians, ratios the median of those of each repetition. Rows without a verdict are shown beside."
+	return t
+}
+
+// compare fills the table of targets and makes budgets and limits.
+func compare(r *result.Result, table *result.Table, all []collection) {
+	for _, c := range all {
+		for _, t := range targets(c.kind) {
+			t.with(r, table, c)
+		}
+		c.heap(table)
+		c.limits(r)
+	}
+	growth(r, table, all)
+}
+
+// with compares ours with the other method in each round that has it.
+func (t target) with(r *result.Result, table *result.Table, c collection) {
+	rounds := slices.DeleteFunc(slices.Clone(c.rounds), func(one round) bool {
+		_, found := t.other(one)
+		return !found
+	})
+	if len(rounds) == 0 {
+		return
+	}
+	other := func(one round) run { found, _ := t.other(one); return found }
+	s, how := ratios(rounds, t.how, func(ours, other run) float64 { return t.figure(ours) / t.figure(other) }, other)
+	our := measure.SpreadBy(rounds, func(one round) float64 { found, _ := one.of(ours.name); return t.figure(found) })
+	beside := measure.SpreadBy(rounds, func(one round) float64 { return t.figure(other(one)) })
+	wanted, verdict := "", ""
+	if t.compare != "" {
+		b := result.Budget{Text: fmt.Sprintf("%s, %s", t.text, c), Compare: t.compare, Target: t.wanted, Measured: s.Median, Unit: "×", How: how}
+		if b.Once = s.Low == s.High; !b.Once {
+			b.Low, b.High = s.Low, s.High
+		}
+		r.Budgets = append(r.Budgets, b)
+		wanted, verdict = fmt.Sprintf("%s %s ×", t.compare, result.Format(t.wanted)), b.Verdict()
+	}
+	table.AddRow(t.text, c.objects, our.Median, beside.Median, t.unit, s.Median, wanted, verdict)
+}
+
+// String is how many objects of which kind there are.
+func (c collection) String() string {
+	return fmt.Sprintf("%s %s", result.Format(float64(c.objects)), c.kind.name)
+}
+
+// heapRow is what the row of the heap is called.
+const heapRow = "kube-apiserver's live heap at its highest, of that at rest"
+
+// heap shows it beside that at rest, which is a target only where there are more objects.
+func (c collection) heap(table *result.Table) {
+	all := c.of(ours.name)
+	alive, rested := median(all, run.alive), median(all, run.restedHeap)
+	table.AddRow(heapRow, c.objects, alive, rested, "MiB", measure.SpreadBy(all, func(r run) float64 { return r.alive() / r.restedHeap() }).Median, "", "")
+}
+
+// limits are what other programs reach that do nothing else.
+func (c collection) limits(r *result.Result) {
+	medians := ""
+	if len(c.rounds) > 1 {
+		// Budgets have the median of ratios instead.
+		medians = ", medians of both"
+	}
+	add := func(text string, limit float64) {
+		r.Limits = append(r.Limits, result.Limit{Text: fmt.Sprintf("%s, %s%s", text, c, medians), Limit: limit, Ours: median(c.of(ours.name), run.steady), Unit: "objects/s"})
+	}
+	add("patches of a client that does nothing else", measure.SpreadBy(c.rounds, func(one round) float64 { return one.best().steady() }).Median)
+	for _, m := range []method{oneKey, manyKeys} {
+		if all := c.of(m.name); len(all) > 0 {
+			add("guarded writes of "+m.name, median(all, run.steady))
+		}
+	}
+}
+
+// counting adds what counting leftovers took.
+func counting(r *result.Result, table *result.Table, counts []count) {
+	const wanted = 0.1
+	for _, c := range counts {
+		b := result.Budget{
+			Text:    fmt.Sprintf("processor time of counting in storage, of that through the API, %s %s", result.Format(float64(c.objects)), c.what),
+			Compare: result.AtMost, Target: wanted, Measured: c.storage.Seconds() / c.api.Seconds(), Unit: "×", Once: true,
+			How: "kube-apiserver from its start until it is quiet, beyond a start that counts nothing, and beyond the same with one object; one start of each",
+		}
+		r.Budgets = append(r.Budgets, b)
+		table.AddRow("processor time of counting "+c.what+", of that through the API", c.objects, c.storage.Seconds(), c.api.Seconds(), "s", b.Measured,
+			fmt.Sprintf("%s %s ×", b.Compare, result.Format(wanted)), b.Verdict())
+	}
 }
 
 // heapAllowed is by how many MiB kube-apiserver's live heap may grow more with the number of
@@ -184,24 +265,35 @@ func compare(r *result.Result, all []collection) {
 const heapAllowed, residentAllowed = 50, 2 * heapAllowed
 
 // growth bounds how much more memory clearing needs because there are more objects.
-func growth(r *result.Result, all []collection) {
+func growth(r *result.Result, table *result.Table, all []collection) {
 	if len(all) < 2 {
 		return
 	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b collection) int { return cmp.Compare(a.objects, b.objects) })
-	flat(r, all, "live heap", heapAllowed, all[0].kind.held, run.alive)
-	flat(r, all, "resident memory", residentAllowed, "Go's collector lets as much garbage come as there is alive", run.resident)
+	const plain = "that under the plain client"
+	abovePlain := func(figure func(run) float64) func(round) float64 {
+		return func(one round) float64 { our, _ := one.of(ours.name); return figure(our) - figure(one.best()) }
+	}
+	aboveRest := func(one round) float64 { our, _ := one.of(ours.name); return our.aboveRest() }
+	flat(r, table, all, flatness{"live heap above that at rest", "that at rest", heapAllowed, all[0].kind.held, aboveRest})
+	flat(r, table, all, flatness{"live heap", plain, heapAllowed, all[0].kind.held, abovePlain(run.alive)})
+	flat(r, table, all, flatness{"resident memory", plain, residentAllowed, "Go's collector lets as much garbage come as there is alive", abovePlain(run.resident)})
 }
 
-// flat bounds how much farther a figure of memory is above the plain client's with more objects
-// than with the fewest, wherever that is most.
-func flat(r *result.Result, all []collection, what string, allowed float64, why string, figure func(run) float64) {
-	more := func(c collection) measure.Spread {
-		return measure.SpreadBy(c.rounds, func(one round) float64 {
-			our, _ := one.of(ours.name)
-			return figure(our) - figure(one.best())
-		})
-	}
+// flatness is a figure of memory that does not grow with the number of objects.
+type flatness struct {
+	// what is above what.
+	what, above string
+	allowed     float64
+	why         string
+	// more is by how much, in MiB.
+	more func(round) float64
+}
+
+// flat bounds how much farther a figure of memory is above another with more objects than
+// with the fewest, wherever that is most.
+func flat(r *result.Result, table *result.Table, all []collection, f flatness) {
+	more := func(c collection) measure.Spread { return measure.SpreadBy(c.rounds, f.more) }
 	fewest := more(all[0])
 	most, said := measure.Spread{Median: math.Inf(-1)}, []string(nil)
 	for _, c := range all {
@@ -212,13 +304,18 @@ func flat(r *result.Result, all []collection, what string, allowed float64, why 
 		}
 	}
 	b := result.Budget{
-		Text:    fmt.Sprintf("%s flat from %s to %s %s", what, result.Format(float64(all[0].objects)), result.Format(float64(all[len(all)-1].objects)), all[0].kind.name),
-		Compare: result.AtMost, Target: allowed, Measured: most.Median - fewest.Median, Unit: "MiB",
-		How: fmt.Sprintf("by how much kube-apiserver's %s at its highest is above that under the plain client: %s; the most with more objects, less that with the fewest. %s", what, strings.Join(said, ", "), why),
+		Text:    fmt.Sprintf("%s flat from %s to %s %s", f.what, result.Format(float64(all[0].objects)), result.Format(float64(all[len(all)-1].objects)), all[0].kind.name),
+		Compare: result.AtMost, Target: f.allowed, Measured: most.Median - fewest.Median, Unit: "MiB",
+		How: fmt.Sprintf("by how much that of kube-apiserver at its highest is above %s: %s; the most with more objects, less that with the fewest. %s", f.above, strings.Join(said, ", "), f.why),
 	}
 	low, high := most.Low-fewest.High, most.High-fewest.Low
 	if b.Once = low == high; !b.Once {
 		b.Low, b.High = low, high
 	}
 	r.Budgets = append(r.Budgets, b)
+	ratio := any("")
+	if fewest.Median > 0 {
+		ratio = most.Median / fewest.Median
+	}
+	table.AddRow(b.Text, all[len(all)-1].objects, most.Median, fewest.Median, "MiB", ratio, fmt.Sprintf("%s %s MiB more", b.Compare, result.Format(b.Target)), b.Verdict())
 }

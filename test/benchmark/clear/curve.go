@@ -69,10 +69,13 @@ func (c *curve) follow(events clientv3.WatchChan, n int, first, last func()) err
 				written++
 			}
 		}
-		if share := float64(written) / float64(n); share >= from && c.from.IsZero() {
+		share := float64(written) / float64(n)
+		if share >= from && c.from.IsZero() {
 			c.from = time.Now()
 			first()
-		} else if share >= to {
+		}
+		// One answer may have all of few objects.
+		if share >= to {
 			c.to = time.Now()
 			last()
 			return nil

@@ -90,22 +90,12 @@ var removal = []byte(`{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailabl
 // anything or noting how far it got: the least that has to be done. All it wants of
 // answers is the metadata, as clearing does.
 func patchAll(ctx context.Context, w *world, workers int) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	client := w.plain.Resource(statefulSets).Namespace(namespace)
-	names := make(chan string, plainPage)
-	var patching sync.WaitGroup
-	for range workers {
-		patching.Go(func() {
-			for name := range names {
-				if _, err := client.Patch(ctx, name, types.MergePatchType, removal, metav1.PatchOptions{}); err != nil {
-					cancel(err)
-				}
-			}
-		})
+	patch := func(ctx context.Context, name string) error {
+		_, err := client.Patch(ctx, name, types.MergePatchType, removal, metav1.PatchOptions{})
+		return err
 	}
-	err := func() error {
-		defer close(names)
+	return spread(ctx, workers, plainPage, patch, func(ctx context.Context, give func(string) error) error {
 		options := metav1.ListOptions{Limit: plainPage}
 		for {
 			page, err := client.List(ctx, options)
@@ -117,20 +107,49 @@ func patchAll(ctx context.Context, w *world, workers int) error {
 				return err
 			}
 			for i := range page.Items {
-				select {
-				case names <- page.Items[i].Name:
-				case <-ctx.Done():
-					return context.Cause(ctx)
+				if err := give(page.Items[i].Name); err != nil {
+					return err
 				}
 			}
 			if options.Continue = page.Continue; options.Continue == "" {
 				return nil
 			}
 		}
-	}()
-	patching.Wait()
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	})
+}
+
+// spread lets workers handle what source gives them, of which so much may be given in
+// advance. The first error ends all.
+func spread[T any](ctx context.Context, workers, ahead int, handle func(context.Context, T) error, source func(ctx context.Context, give func(T) error) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	given := make(chan T, ahead)
+	var working sync.WaitGroup
+	for range workers {
+		working.Go(func() {
+			for one := range given {
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := handle(ctx, one); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	err := source(ctx, func(one T) error {
+		select {
+		case given <- one:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	close(given)
+	working.Wait()
+	if ctx.Err() != nil {
+		// A source whose context ended says less than why.
+		return context.Cause(ctx)
 	}
 	return err
 }

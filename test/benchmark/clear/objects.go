@@ -24,9 +24,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +67,8 @@ type kind struct {
 	// bytes is how large an object is as it is stored, give or take largeError; 0 when
 	// not set.
 	bytes int
+	// wanted is how many times as fast as the plain client clearing is to be.
+	wanted float64
 	// held describes what it takes to hold the most of them.
 	held string
 }
@@ -75,8 +77,8 @@ type kind struct {
 const largeError = 0.05
 
 var (
-	small = kind{name: "small StatefulSets", variables: 2, held: "100,000 small objects that are decoded and held once are some 450 MiB"}
-	large = kind{name: "StatefulSets of 20 KiB", variables: 98, bytes: 20 * measure.KiB, held: "30,000 objects of 20 KiB that are held once as they are stored are some 600 MiB"}
+	small = kind{name: "small StatefulSets", variables: 2, wanted: 8, held: "100,000 small objects that are decoded and held once are some 450 MiB"}
+	large = kind{name: "StatefulSets of 20 KiB", variables: 98, bytes: 20 * measure.KiB, wanted: 5, held: "30,000 objects of 20 KiB that are held once as they are stored are some 600 MiB"}
 )
 
 // fits is an error when an object is stored with another size than its kind says.
@@ -145,73 +147,95 @@ func hasField(object *appsv1.StatefulSet) bool {
 
 // decode reads what etcd has.
 func decode(data []byte) (version string, object *appsv1.StatefulSet, err error) {
-	raw, ok := bytes.CutPrefix(data, []byte(magic))
-	if !ok {
-		return "", nil, fmt.Errorf("a StatefulSet is not stored as protobuf")
-	}
-	unknown, object := &runtime.Unknown{}, &appsv1.StatefulSet{}
-	if err := unknown.Unmarshal(raw); err != nil {
+	unknown, err := unwrap(data)
+	if err != nil {
 		return "", nil, err
 	}
+	object = &appsv1.StatefulSet{}
 	return unknown.APIVersion, object, object.Unmarshal(unknown.Raw)
 }
 
-// encode is decode's inverse.
-func encode(version string, object *appsv1.StatefulSet) ([]byte, error) {
+// unwrap reads of what kind a stored object is.
+func unwrap(data []byte) (*runtime.Unknown, error) {
+	raw, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok {
+		return nil, fmt.Errorf("an object is not stored as protobuf")
+	}
+	unknown := &runtime.Unknown{}
+	return unknown, unknown.Unmarshal(raw)
+}
+
+// wrap is unwrap's inverse.
+func wrap(version, kind string, object interface{ Marshal() ([]byte, error) }) ([]byte, error) {
 	raw, err := object.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	unknown := &runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: "StatefulSet"}, Raw: raw}
+	unknown := &runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: kind}, Raw: raw}
 	data, err := unknown.Marshal()
 	return append([]byte(magic), data...), err
 }
 
-// load replaces all objects by n copies of a template, each with a name and a uid of
-// its own, and gives etcd's space back. It returns the size of one.
-func load(ctx context.Context, etcd *clientv3.Client, template *appsv1.StatefulSet, n int) (size int, err error) {
-	if _, err := etcd.Delete(ctx, prefix, clientv3.WithPrefix()); err != nil {
+// encode is decode's inverse.
+func encode(version string, object *appsv1.StatefulSet) ([]byte, error) {
+	return wrap(version, "StatefulSet", object)
+}
+
+// copies are objects that are alike, each with a name and a uid of its own.
+type copies struct {
+	// prefix is where etcd has them.
+	prefix string
+	// next returns a function that makes the copy of a number: its name, and what is stored.
+	next func() func(i int) (name string, data []byte, err error)
+}
+
+// statefulSetsLike are copies of one.
+func statefulSetsLike(template *appsv1.StatefulSet) copies {
+	return copies{prefix, func() func(int) (string, []byte, error) {
+		object := template.DeepCopy()
+		return func(i int) (string, []byte, error) {
+			object.Name, object.UID = fmt.Sprintf("set-%06d", i), uuid.NewUUID()
+			data, err := encode(oldVersion, object)
+			return object.Name, data, err
+		}
+	}}
+}
+
+// load replaces all objects by n copies, and gives etcd's space back. It returns the size
+// of one.
+func load(ctx context.Context, etcd *clientv3.Client, of copies, n int) (size int, err error) {
+	if _, err := etcd.Delete(ctx, of.prefix, clientv3.WithPrefix()); err != nil {
 		return 0, err
 	}
 	if err := compact(ctx, etcd); err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var loading sync.WaitGroup
-	begins := make(chan int)
-	for range loaders {
-		loading.Go(func() {
-			for begin := range begins {
-				if err := put(ctx, etcd, template, begin, min(begin+batch, n)); err != nil {
-					cancel(err)
-				}
+	write := func(ctx context.Context, begin int) error { return put(ctx, etcd, of, begin, min(begin+batch, n)) }
+	err = spread(ctx, loaders, 0, write, func(_ context.Context, give func(int) error) error {
+		for begin := 0; begin < n; begin += batch {
+			if err := give(begin); err != nil {
+				return err
 			}
-		})
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
-	for begin := 0; begin < n; begin += batch {
-		begins <- begin
-	}
-	close(begins)
-	loading.Wait()
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
-	data, err := encode(oldVersion, template)
+	_, data, err := of.next()(0)
 	return len(data), err
 }
 
 // put writes the copies with the numbers from begin to end.
-func put(ctx context.Context, etcd *clientv3.Client, template *appsv1.StatefulSet, begin, end int) error {
+func put(ctx context.Context, etcd *clientv3.Client, of copies, begin, end int) error {
 	var puts []clientv3.Op
-	object := template.DeepCopy()
+	next := of.next()
 	for i := begin; i < end; i++ {
-		object.Name, object.UID = fmt.Sprintf("set-%06d", i), uuid.NewUUID()
-		data, err := encode(oldVersion, object)
+		name, data, err := next(i)
 		if err != nil {
 			return err
 		}
-		puts = append(puts, clientv3.OpPut(prefix+object.Name, string(data)))
+		puts = append(puts, clientv3.OpPut(of.prefix+name, string(data)))
 		// A request must not be larger than 1.5 MiB.
 		if len(puts)*len(data) > 1<<20 || i == end-1 {
 			if _, err := etcd.Txn(ctx).Then(puts...).Commit(); err != nil {
@@ -276,6 +300,13 @@ func (s stored) cleared() error {
 	return nil
 }
 
+func (s stored) unchanged() error {
+	if s.old != s.objects || s.withField != s.objects {
+		return fmt.Errorf("of %d objects %d are stored as %s and %d have the field, as all were", s.objects, s.old, oldVersion, s.withField)
+	}
+	return nil
+}
+
 func (s stored) migrated() error {
 	if s.old > 0 || s.withField != s.objects {
 		return fmt.Errorf("of %d objects %d are still stored as %s, and %d have lost the field", s.objects, s.old, oldVersion, s.objects-s.withField)
@@ -286,15 +317,11 @@ func (s stored) migrated() error {
 // look counts what is stored.
 func look(ctx context.Context, etcd *clientv3.Client) (stored, error) {
 	var s stored
-	for from := prefix; ; {
-		page, err := etcd.Get(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix)), clientv3.WithLimit(batch))
-		if err != nil {
-			return s, err
-		}
-		for _, kv := range page.Kvs {
+	err := eachPage(ctx, etcd, batch, func(page []*mvccpb.KeyValue) error {
+		for _, kv := range page {
 			version, object, err := decode(kv.Value)
 			if err != nil {
-				return s, fmt.Errorf("reading %s: %w", kv.Key, err)
+				return fmt.Errorf("reading %s: %w", kv.Key, err)
 			}
 			s.objects++
 			if hasField(object) {
@@ -304,8 +331,23 @@ func look(ctx context.Context, etcd *clientv3.Client) (stored, error) {
 				s.old++
 			}
 		}
+		return nil
+	})
+	return s, err
+}
+
+// eachPage reads the objects that are stored, so many at once.
+func eachPage(ctx context.Context, etcd *clientv3.Client, size int64, visit func([]*mvccpb.KeyValue) error) error {
+	for from := prefix; ; {
+		page, err := etcd.Get(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix)), clientv3.WithLimit(size))
+		if err != nil {
+			return err
+		}
+		if err := visit(page.Kvs); err != nil {
+			return err
+		}
 		if !page.More {
-			return s, nil
+			return nil
 		}
 		from = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
 	}

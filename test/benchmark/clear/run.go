@@ -50,6 +50,9 @@ type run struct {
 	// apiserver and manager are observed from kube-apiserver's last start on, the
 	// heap is what is alive of it.
 	apiserver, manager measure.Usage
+	// rested is kube-apiserver's heap before the request, after garbage was collected, in
+	// bytes. That is before the restart that turns the gate off.
+	rested int64
 	// history is for how many past events of StatefulSets the watch cache has room.
 	history float64
 	// database is the size of etcd's file at the end, in bytes.
@@ -75,13 +78,20 @@ func (r run) wholePerObject() float64 {
 	return r.beyondRest(r.allCPU, r.total) / float64(r.objects)
 }
 
-// beyondRest is what is left of processor time without what it is at rest, in milliseconds.
+// beyondRest is what is left of processor time without what it is at rest, in milliseconds:
+// a tick at least, since less cannot be told apart.
 func (r run) beyondRest(cpu, in time.Duration) float64 {
-	return measure.Milliseconds(cpu) - r.atRest*measure.Milliseconds(in)
+	return max(measure.Milliseconds(cpu)-r.atRest*measure.Milliseconds(in), measure.Milliseconds(measure.Tick))
 }
 
 // alive is kube-apiserver's heap after collections of garbage at its highest, in MiB.
 func (r run) alive() float64 { return measure.Mebibytes(r.apiserver.HeapPeak) }
+
+// restedHeap is that of before the request, in MiB.
+func (r run) restedHeap() float64 { return measure.Mebibytes(r.rested) }
+
+// aboveRest is by how much it was above that, in MiB.
+func (r run) aboveRest() float64 { return r.alive() - r.restedHeap() }
 
 // resident is its resident memory at its highest, in MiB.
 func (r run) resident() float64 { return measure.Mebibytes(r.apiserver.RSSPeak) }
@@ -176,10 +186,15 @@ type reading struct {
 	err error
 }
 
-// processor asks kube-apiserver for its processor time. It does not wait: objects are
-// counted meanwhile.
+// processor reads kube-apiserver's processor time. The kernel is asked at once, since a
+// server answers late while it is busy. One that writes before its start was seen to end is
+// not known yet, and is asked itself. Nothing waits for that: objects are counted meanwhile.
 func (w *world) processor(ctx context.Context) <-chan reading {
 	read := make(chan reading, 1)
+	if cpu, err := measure.CPU(int(w.server.Load())); err == nil {
+		read <- reading{cpu, nil}
+		return read
+	}
 	go func() {
 		metrics, err := measure.Scrape(ctx, w.Kube.CoreV1().RESTClient())
 		read <- reading{time.Duration(metrics.Sum("process_cpu_seconds_total", nil) * float64(time.Second)), err}

@@ -22,7 +22,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -41,6 +43,10 @@ import (
 
 const (
 	feature = "MaxUnavailableStatefulSet"
+	// ofPods is a feature whose fields Pods have. It is off all the time.
+	ofPods = "InPlacePodLevelResourcesVerticalScaling"
+	// api is the value of kube-apiserver's flag with which fields are cleared by patches.
+	api = "API"
 	// patcher is the plain client's user: one like any, not of those whom priority and
 	// fairness leaves alone.
 	patcher = "patcher"
@@ -73,6 +79,8 @@ type world struct {
 	touching func()
 	// on is what the gate is set to.
 	on bool
+	// server is kube-apiserver's process.
+	server atomic.Int64
 	// now is the run under way.
 	now *run
 	// profiles are those that are wanted, profiling is locked by the one that is taken.
@@ -86,7 +94,7 @@ type world struct {
 // migrator needs and nothing that writes StatefulSets.
 func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err error) {
 	most := 0
-	for _, n := range o.Sizes {
+	for _, n := range append(slices.Clone(o.Sizes), o.Counted) {
 		most = max(most, n*o.kind.bytes)
 	}
 	c, err := bed.Start(ctx, localcluster.Config{
@@ -95,7 +103,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err erro
 		Control:      gate(true),
 		ExtraArgs: map[string][]string{
 			localcluster.Etcd:              {fmt.Sprintf("--quota-backend-bytes=%d", quota(most))},
-			localcluster.APIServer:         {"--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-settle-period=" + o.Settle.String()},
+			localcluster.APIServer:         o.server(""),
 			localcluster.ControllerManager: {"--controllers=garbage-collector-controller,storage-version-migrator-controller"},
 		},
 	})
@@ -103,6 +111,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options) (_ *world, err erro
 		return nil, err
 	}
 	w := &world{Cluster: c, bed: bed, options: o, on: true}
+	w.noteServer()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -182,14 +191,31 @@ func (w *world) touch(ctx context.Context) error {
 }
 
 func gate(on bool) localcluster.ControlOptions {
-	return localcluster.ControlOptions{FeatureGates: fmt.Sprintf("%s=%t", feature, on)}
+	return localcluster.ControlOptions{FeatureGates: fmt.Sprintf("%s=%t,%s=false", feature, on, ofPods)}
+}
+
+// server returns kube-apiserver's flags when fields are cleared in a way, with more.
+func (o Options) server(through string, more ...string) []string {
+	flags := []string{"--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-settle-period=" + o.Settle.String()}
+	if through != "" {
+		flags = append(flags, "--feature-clear-through="+through)
+	}
+	return append(flags, more...)
 }
 
 // restart starts kube-apiserver, and others, again with the gate as given.
 func (w *world) restart(ctx context.Context, on bool, others ...string) error {
 	w.on = on
 	w.SetControl(gate(on))
+	defer w.noteServer()
 	return w.Restart(ctx, nil, append(others, localcluster.APIServer)...)
+}
+
+// noteServer remembers kube-apiserver's process; there is none when it did not start.
+func (w *world) noteServer() {
+	if pid, err := w.PID(localcluster.APIServer); err == nil {
+		w.server.Store(int64(pid))
+	}
 }
 
 // untilRests waits until the feature rests and nothing is left to do.
@@ -201,9 +227,10 @@ func (w *world) untilRests(ctx context.Context, on bool) error {
 
 // settle makes the gate, the state and the objects what a method begins with.
 func (w *world) settle(ctx context.Context, m method, n int) error {
+	w.SetArgs(localcluster.APIServer, w.options.server(m.through)...)
 	if w.on != m.turnsOff {
 		// The collection is empty meanwhile, so that nothing has to be cleared.
-		if _, err := load(ctx, w.Etcd, w.template, 0); err != nil {
+		if _, err := load(ctx, w.Etcd, statefulSetsLike(w.template), 0); err != nil {
 			return err
 		}
 		if err := w.restart(ctx, m.turnsOff, localcluster.ControllerManager); err != nil {
@@ -214,7 +241,7 @@ func (w *world) settle(ctx context.Context, m method, n int) error {
 		}
 	}
 	var err error
-	if w.now.bytes, err = load(ctx, w.Etcd, w.template, n); err != nil {
+	if w.now.bytes, err = load(ctx, w.Etcd, statefulSetsLike(w.template), n); err != nil {
 		return fmt.Errorf("writing the objects: %w", err)
 	}
 	if !m.turnsOff {
@@ -232,7 +259,12 @@ func (w *world) settle(ctx context.Context, m method, n int) error {
 			return err
 		}
 	}
-	return w.untilQuiet(ctx)
+	if err := w.untilQuiet(ctx, localcluster.APIServer, localcluster.ControllerManager); err != nil {
+		return err
+	}
+	live, err := measure.LiveMemory(ctx, w.Kube.CoreV1().RESTClient(), int(w.server.Load()))
+	w.now.rested = live.Heap
+	return err
 }
 
 const (
@@ -264,9 +296,9 @@ func (w *world) untilWatched(ctx context.Context) error {
 	return nil
 }
 
-// untilQuiet waits until caches are filled: what happens at a start must not be
-// counted as a method's.
-func (w *world) untilQuiet(ctx context.Context) error {
+// untilQuiet waits until caches of components are filled: what happens at a start must not
+// be counted as a method's.
+func (w *world) untilQuiet(ctx context.Context, components ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience(w.now.objects))
 	defer cancel()
 	var last time.Duration
@@ -274,7 +306,7 @@ func (w *world) untilQuiet(ctx context.Context) error {
 	limit := time.Duration((quietShare + foregroundShare*w.options.Rate) * float64(quietPeriod))
 	return wait.PollUntilContextCancel(ctx, quietPeriod, true, func(context.Context) (bool, error) {
 		var used time.Duration
-		for _, name := range []string{localcluster.APIServer, localcluster.ControllerManager} {
+		for _, name := range components {
 			pid, err := w.PID(name)
 			if err != nil {
 				return false, err

@@ -201,7 +201,7 @@ func (m *Meter) part(ctx context.Context, from moment, of schema.GroupResource, 
 }
 
 // Memory collects garbage in the server and returns what is left.
-func (m *Meter) Memory(ctx context.Context) (Live, error) { return liveMemory(ctx, m.client, m.pid) }
+func (m *Meter) Memory(ctx context.Context) (Live, error) { return LiveMemory(ctx, m.client, m.pid) }
 
 // compare takes what the server counted itself.
 func (p *Part) compare(before, after Metrics, of schema.GroupResource) {

@@ -103,9 +103,9 @@ func (l Live) Less(before Live) Live {
 	return Live{l.Heap - before.Heap, l.Spans - before.Spans, l.Kept - before.Kept, l.Stacks - before.Stacks, l.RSS - before.RSS}
 }
 
-// liveMemory collects garbage in the server that a client talks to, and returns what is
+// LiveMemory collects garbage in the server that a client talks to, and returns what is
 // left.
-func liveMemory(ctx context.Context, client rest.Interface, pid int) (l Live, err error) {
+func LiveMemory(ctx context.Context, client rest.Interface, pid int) (l Live, err error) {
 	// Two collections: the first ends what finalizers keep. The heap profile with
 	// this parameter makes one (net/http/pprof).
 	for range 2 {

@@ -35,6 +35,9 @@ import (
 // of proc(5), 100 on all architectures that Kubernetes supports.
 const clockTicks = 100
 
+// Tick is the resolution of processor time. What takes less may be counted as nothing.
+const Tick = time.Second / clockTicks
+
 // Usage is what a process used between two moments.
 type Usage struct {
 	// Wall is the time between them, CPU the processor time, of user and kernel.
@@ -148,7 +151,7 @@ func CPU(pid int) (time.Duration, error) {
 		}
 		ticks += n
 	}
-	return time.Duration(ticks) * time.Second / clockTicks, nil
+	return time.Duration(ticks) * Tick, nil
 }
 
 // Memory is the resident memory of a process and its peak, in bytes.
