@@ -194,7 +194,8 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("| reports of lost processes, and Leases of processes that never reported | kept for %s, then deleted;", period(library+"/lifecycle/tracker/retention.go", "ReportRetention")),
 		fmt.Sprintf("| writes of a reporter | one %s,", period(library+"/apis/features/v1alpha1/pacing.go", "ReportPeriod")),
 		fmt.Sprintf("| earlier processes of a report that it is remembered of what they asked for | %d |", number(library+"/lifecycle/tracker/predecessors.go", "maxPredecessors")),
-		fmt.Sprintf("| writes of a task | %d to %d under way,", number(library+"/lifecycle/task/writelimiter.go", "fewWriters"), number(library+"/lifecycle/task/writelimiter.go", "clearWorkers")),
+		fmt.Sprintf("| writes of a task | through the API %d to %d under way, as many as keep the server just busy, within API priority and fairness; in storage 1 to %d,",
+			number(library+"/lifecycle/task/writelimiter.go", "fewWriters"), number(library+"/lifecycle/task/writelimiter.go", "clearWorkers"), number(library+"/lifecycle/task/editlimiter.go", "mostEdits")),
 	}
 	for _, row := range want {
 		if !strings.Contains(text, row) {
