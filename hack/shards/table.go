@@ -259,7 +259,7 @@ var shards = []Shard{
 		Packages: []string{"./test/benchmark/..."}, Needs: []string{"all", "upstream"}, Inputs: everything,
 	},
 	{
-		Name: "faults-stored", Covers: "a leader killed, two leaders, etcd full or slow, while stored objects are edited", Root: true,
+		Name: "faults-stored", Covers: "a leader killed, etcd full, slow or compacted, while stored objects are edited", Root: true,
 		Packages: []string{disruption + "/stored"}, Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=true"},
 	},
 	{

@@ -55,8 +55,6 @@ const (
 	clearing = "ClearField/statefulsets.apps/"
 	systemNS = metav1.NamespaceSystem
 	objectNS = metav1.NamespaceDefault
-	// leasesPrefix is where etcd has the Leases of servers.
-	leasesPrefix = "/registry/leases/" + systemNS + "/"
 )
 
 // flags are those of every kube-apiserver. No case is about these periods, so they are short.
@@ -83,9 +81,8 @@ type server struct {
 	kube   kubernetes.Interface
 	// id names it among servers.
 	id string
-	// link leads to etcd. That of Leases is one of its own: while it is cut, the server
-	// does not hear of others and reads and writes objects as before.
-	link, leases *framework.Link
+	// link leads to etcd.
+	link *framework.Link
 }
 
 // newWorld starts a cluster with the gate on.
@@ -96,7 +93,7 @@ func newWorld(t *testing.T, s settings) *world {
 	for i := range servers {
 		// Links come before the cluster, so that it ends before them.
 		w.servers = append(w.servers, server{
-			name: localcluster.Nth(localcluster.APIServer, i+1), link: framework.NewLink(t), leases: framework.NewLink(t),
+			name: localcluster.Nth(localcluster.APIServer, i+1), link: framework.NewLink(t),
 		})
 	}
 	w.cluster = framework.Start(t, localcluster.Config{Servers: servers, Only: []string{localcluster.Etcd}})
@@ -111,10 +108,8 @@ func newWorld(t *testing.T, s settings) *world {
 	for i := range w.servers {
 		each := &w.servers[i]
 		each.link.Lead(target)
-		each.leases.Lead(target)
 		w.cluster.SetEtcd(each.name, each.link.URL())
 		extra := slices.Concat(flags, []string{
-			"--etcd-servers-overrides=coordination.k8s.io/leases#" + each.leases.URL(),
 			"--audit-policy-file=" + policy, "--audit-log-path=" + each.auditLog(),
 		})
 		if s.through != "" {
@@ -201,11 +196,6 @@ func (s server) metricOf(ctx context.Context, name string, labels ...string) (su
 		sum += int(value)
 	}
 	return sum, nil
-}
-
-// attempts is how many attempts at the task a server made since it started.
-func (s server) attempts(ctx context.Context) (int, error) {
-	return s.metricOf(ctx, "feature_lifecycle_task_attempts_total", clearing)
 }
 
 // auditPolicy has events of what the server flow writes, either way, and of nothing else.
