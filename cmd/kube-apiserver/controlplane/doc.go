@@ -17,5 +17,6 @@ limitations under the License.
 // Package controlplane composes this fork's kube-apiserver from upstream's: the
 // same options, flags and chain of servers, with the API group features.k8s.io
 // as a built-in group and the server flow as a post-start hook. cmd/kube-apiserver
-// is its caller. With the gate FeatureLifecycle off nothing is added (S6).
+// is its caller. The server flow's tasks reach etcd through Stored, and edit objects there
+// through the Editor of NewEditor. With the gate FeatureLifecycle off nothing is added (S6).
 package controlplane

@@ -19,6 +19,10 @@ limitations under the License.
 // changing anything (Find) and removes them (Run). The controller
 // calls both; authors use the constructors that package lifecycle re-exports.
 //
+// A task changes objects through the API. In kube-apiserver, where Clients.Editor is set,
+// ClearField edits them where they are stored instead, one write for each object, and
+// leaves to the API what the Editor returns a *ThroughAPIError for.
+//
 // Every task is idempotent: two servers may run it at once, and a server that
 // restarts it after a crash finds less to do. Nothing in this package writes
 // a Feature.
