@@ -42,8 +42,9 @@ import (
 func definitionKinds(resource schema.GroupVersionResource, path string) kinds {
 	scheme := apiextensionsapiserver.Scheme
 	of := &compiled{
-		scheme: scheme, resource: resource, path: path, strategy: customresourcedefinition.NewStrategy(scheme),
-		codec: apiextensionsapiserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion),
+		scheme: scheme, decoder: apiextensionsapiserver.Codecs.UniversalDeserializer(), resource: resource, path: path,
+		strategy: customresourcedefinition.NewStrategy(scheme),
+		codec:    apiextensionsapiserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion),
 	}
 	if isStatus(path) {
 		of.strategy = customresourcedefinition.NewStatusStrategy(scheme)
@@ -53,34 +54,38 @@ func definitionKinds(resource schema.GroupVersionResource, path string) kinds {
 
 // custom are the kinds of a custom resource, in one version.
 type custom struct {
-	resource schema.GroupVersionResource
-	path     string
-	kind     string
+	resource   schema.GroupVersionResource
+	path       string
+	definition *apiextensionsv1.CustomResourceDefinition
+	// strategy is made by updatable: a search needs none, and schemas take long to compile.
 	strategy rest.RESTUpdateStrategy
 }
 
 // customKinds returns the kinds of what a definition defines. The error is why its objects
-// are written through the API alone.
+// are reached through the API alone.
 func customKinds(definition *apiextensionsv1.CustomResourceDefinition, resource schema.GroupVersionResource, path string) (kinds, error) {
 	if !slices.ContainsFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served }) || definition.DeletionTimestamp != nil {
 		return nil, fmt.Errorf("%s is not served", resource.GroupResource())
 	}
+	return &custom{resource: resource, path: path, definition: definition}, nil
+}
+
+func (c *custom) updatable() (err error) {
 	var internal apiextensions.CustomResourceDefinition
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(definition, &internal, nil); err != nil {
-		return nil, fmt.Errorf("reading the definition of %s: %w", resource.GroupResource(), err)
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(c.definition, &internal, nil); err != nil {
+		return fmt.Errorf("reading the definition of %s: %w", c.resource.GroupResource(), err)
 	}
-	validated, err := apiextensions.GetSchemaForVersion(&internal, resource.Version)
+	validated, err := apiextensions.GetSchemaForVersion(&internal, c.resource.Version)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if validated == nil || validated.OpenAPIV3Schema == nil {
-		return nil, fmt.Errorf("the definition of %s has no schema of %s", resource.GroupResource(), resource.Version)
+		return fmt.Errorf("the definition of %s has no schema of %s", c.resource.GroupResource(), c.resource.Version)
 	}
-	strategy, err := customStrategy(definition, &internal, validated.OpenAPIV3Schema, resource, isStatus(path))
-	if err != nil {
-		return nil, fmt.Errorf("the definition of %s: %w", resource.GroupResource(), err)
+	if c.strategy, err = customStrategy(c.definition, &internal, validated.OpenAPIV3Schema, c.resource, isStatus(c.path)); err != nil {
+		return fmt.Errorf("the definition of %s: %w", c.resource.GroupResource(), err)
 	}
-	return &custom{resource: resource, path: path, kind: definition.Spec.Names.Kind, strategy: strategy}, nil
+	return nil
 }
 
 // customStrategy returns the strategy with which the server of custom resources updates
@@ -133,12 +138,10 @@ func selectableFields(definition *apiextensionsv1.CustomResourceDefinition, vers
 	return nil
 }
 
-func (c *custom) updatable() error { return nil }
-
 // field finds it in the version of the path alone: conversion may move it.
 func (c *custom) field(apiVersion, kind string) (*rawobject.Field, error) {
-	if !c.hasField(apiVersion) || kind != c.kind {
-		return nil, fmt.Errorf("it is a %s of %s, and the field is that of a %s of %s", kind, apiVersion, c.kind, c.resource.GroupVersion())
+	if !c.hasField(apiVersion) || kind != c.definition.Spec.Names.Kind {
+		return nil, fmt.Errorf("it is a %s of %s, and the field is that of a %s of %s", kind, apiVersion, c.definition.Spec.Names.Kind, c.resource.GroupVersion())
 	}
 	return rawobject.NewField(nil, c.path)
 }

@@ -28,7 +28,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,6 +77,7 @@ func NewEditor(stored *Stored, config EditorConfig) task.Editor {
 // kinds are the versions of one resource, and how the server updates its objects.
 type kinds interface {
 	// updatable returns why objects are written through the API alone, nil if they are not.
+	// It comes before the first update.
 	updatable() error
 	// field returns a field in objects of an API version, an error if they have none.
 	field(apiVersion, kind string) (*rawobject.Field, error)
@@ -276,8 +276,8 @@ func isStatus(path string) bool { return path == "status" || strings.HasPrefix(p
 // goTypeOf returns the Go type of a kind.
 func goTypeOf(scheme *runtime.Scheme, apiVersion, kind string, resource schema.GroupResource) (reflect.Type, error) {
 	gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
-	if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural.GroupResource() != resource {
-		return nil, fmt.Errorf("it is a %s and not one of %s", gvk.GroupKind(), resource)
+	if err := isOf(gvk, resource); err != nil {
+		return nil, err
 	}
 	goType, ok := scheme.KnownTypes(gvk.GroupVersion())[kind]
 	if !ok {

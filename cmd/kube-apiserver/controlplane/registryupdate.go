@@ -28,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -40,7 +39,9 @@ import (
 
 // compiled are kinds with Go types.
 type compiled struct {
-	scheme   *runtime.Scheme
+	scheme *runtime.Scheme
+	// decoder decodes without conversion or defaults.
+	decoder  runtime.Decoder
 	resource schema.GroupVersionResource
 	path     string
 	// strategy is nil if it is not known.
@@ -74,7 +75,7 @@ func (c *compiled) hasField(apiVersion string) bool {
 
 // content decodes without conversion or defaults.
 func (c *compiled) content(object rawobject.Object) (map[string]any, error) {
-	decoded, _, err := serializer.NewCodecFactory(c.scheme).UniversalDeserializer().Decode(object.Bytes(), nil, nil)
+	decoded, _, err := c.decoder.Decode(object.Bytes(), nil, nil)
 	if err != nil {
 		return nil, withoutBytes(err)
 	}

@@ -224,33 +224,12 @@ func (s *Stored) page(ctx context.Context, resource schema.GroupResource, limit 
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	begin := at.prefix
-	if from != "" {
-		// The key right behind the last one.
-		begin = at.prefix + from + "\x00"
-	}
-	found, err := at.client.Get(ctx, begin, clientv3.WithRange(clientv3.GetPrefixRangeEnd(at.prefix)), clientv3.WithLimit(limit))
-	if err != nil {
-		return "", fmt.Errorf("reading the stored %s: %w", resource, err)
-	}
-	for _, kv := range found.Kvs {
-		object := at.keyed(string(kv.Key))
-		object.Revision = kv.ModRevision
-		plain, _, err := at.transformer().TransformFromStorage(ctx, kv.Value, value.DefaultContext(object.Key))
-		if err != nil {
-			return "", fmt.Errorf("decrypting the stored object %s: %w", object.Key, err)
-		}
-		if err := visit(at, object, plain); err != nil {
-			return "", err
-		}
-		next = strings.TrimPrefix(object.Key, at.prefix)
-	}
-	if !found.More {
-		return "", nil
-	}
-	return next, nil
+	page, err := at.read(ctx, at.prefix, from, limit, func(stored storedObject) error {
+		object := at.keyed(stored.key)
+		object.Revision = stored.revision
+		return visit(at, object, stored.plain)
+	})
+	return page.next, err
 }
 
 // keyed returns what the key of an object shows.

@@ -64,35 +64,50 @@ type storedObject struct {
 // for the beginning. It returns how many these are, how many remain behind them, and where
 // to go on, "" at the end.
 func (p *storedPages) read(ctx context.Context, from string, visit func(storedObject) error) (objects, remaining int64, next string, err error) {
+	page, err := p.at.read(ctx, p.begin, from, p.limit.Load(), visit)
+	if page.next != "" {
+		p.limit.Store(min(max(storedPageBytes*page.objects/max(page.bytes, 1), 1), mostStored))
+	}
+	return page.objects, page.remaining, page.next, err
+}
+
+// storedPage is what a read of stored objects was of.
+type storedPage struct {
+	// objects and bytes were read, and remaining objects follow.
+	objects, bytes, remaining int64
+	// next is the last key without the prefix, "" at the end.
+	next string
+}
+
+// read calls visit for at most limit objects below a prefix, the first behind from.
+func (p place) read(ctx context.Context, prefix, from string, limit int64, visit func(storedObject) error) (storedPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	begin := p.begin
+	begin := prefix
 	if from != "" {
 		// The key right behind the last one.
 		begin += from + "\x00"
 	}
-	limit := p.limit.Load()
-	found, err := p.at.client.Get(ctx, begin, clientv3.WithRange(clientv3.GetPrefixRangeEnd(p.begin)), clientv3.WithLimit(limit))
+	found, err := p.client.Get(ctx, begin, clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix)), clientv3.WithLimit(limit))
 	if err != nil {
-		return 0, 0, "", fmt.Errorf("reading the stored %s: %w", p.at.resource, err)
+		return storedPage{}, fmt.Errorf("reading the stored %s: %w", p.resource, err)
 	}
-	size := 0
+	page := storedPage{objects: int64(len(found.Kvs))}
 	for _, kv := range found.Kvs {
-		size += len(kv.Value)
-		object, err := p.at.decrypted(ctx, kv)
+		page.bytes += int64(len(kv.Value))
+		object, err := p.decrypted(ctx, kv)
 		if err == nil {
 			err = visit(object)
 		}
 		if err != nil {
-			return 0, 0, "", err
+			return storedPage{}, err
 		}
 	}
-	objects, remaining = int64(len(found.Kvs)), found.Count-int64(len(found.Kvs))
+	page.remaining = found.Count - page.objects
 	if found.More {
-		next = strings.TrimPrefix(string(found.Kvs[len(found.Kvs)-1].Key), p.begin)
-		p.limit.Store(min(max(storedPageBytes*objects/int64(max(size, 1)), 1), mostStored))
+		page.next = strings.TrimPrefix(string(found.Kvs[len(found.Kvs)-1].Key), prefix)
 	}
-	return objects, remaining, next, nil
+	return page, nil
 }
 
 // decrypted returns an object of etcd.

@@ -119,5 +119,5 @@ func (r registry) builtInKinds(resource schema.GroupVersionResource, path string
 	if isStatus(path) {
 		strategy = of.status
 	}
-	return &compiled{scheme: legacyscheme.Scheme, resource: resource, path: path, strategy: strategy}
+	return &compiled{scheme: legacyscheme.Scheme, decoder: legacyscheme.Codecs.UniversalDeserializer(), resource: resource, path: path, strategy: strategy}
 }

@@ -46,24 +46,20 @@ func parsePath(path string) ([]segment, error) {
 		return nil, err
 	}
 	var segments []segment
-	inside := false
-	for _, part := range strings.FieldsFunc(path, func(r rune) bool {
-		inside = (inside || r == '[' || r == '{') && r != ']' && r != '}'
-		return r == '.' && !inside
-	}) {
-		segments = append(segments, parseSegment(part))
+	keys, selectors := task.RemovedField{Path: path}.Keys()
+	for i, key := range keys {
+		segments = append(segments, newSegment(key, selectors[i]))
 	}
 	return segments, nil
 }
 
-// parseSegment parses a part whose syntax was checked.
-func parseSegment(part string) segment {
-	at := strings.IndexAny(part, "[{")
-	if at < 0 {
-		return segment{key: part}
+// newSegment reads a selector whose syntax was checked.
+func newSegment(key, selected string) segment {
+	if selected == "" {
+		return segment{key: key}
 	}
-	s, inner := segment{key: part[:at]}, part[at+1:len(part)-1]
-	switch selected := part[at:]; {
+	s, inner := segment{key: key}, selected[1:len(selected)-1]
+	switch {
 	case selected == "[*]":
 		s.which = eachElement
 	case selected == "{*}":

@@ -55,25 +55,14 @@ func (c clearField) runStored(ctx context.Context, clients Clients, attempt Atte
 // pass clears what one walk through what is stored finds. The next page is read while one
 // is being written.
 func (s *storedClear) pass(ctx context.Context, from string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	pages, failed := make(chan EditPage), make(chan error, 1)
-	// The reader has ended when this function returns.
-	defer func() {
-		cancel()
-		for range pages {
-		}
-	}()
-	go func() {
-		defer close(pages)
-		failed <- s.read(ctx, from, pages)
-	}()
-	for page := range pages {
+	read := func(ctx context.Context, pages chan<- EditPage) error { return s.read(ctx, from, pages) }
+	return readAhead(ctx, read, func(ctx context.Context, page EditPage) error {
 		if err := s.writePage(ctx, page.Edits); err != nil {
 			return err
 		}
 		s.progress.pageDone(page.Objects, page.Remaining, page.Next)
-	}
-	return <-failed
+		return nil
+	})
 }
 
 // read sends the pages to a channel.

@@ -18,11 +18,8 @@ package task
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -140,7 +137,7 @@ func (l *editLimiter) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.underWay--
-	if inTrouble(err) {
+	if outcomeOf(0, err).failed {
 		l.allowLocked(l.allowed / 2)
 	}
 	l.changed.Broadcast()
@@ -149,9 +146,4 @@ func (l *editLimiter) end(err error) {
 func (l *editLimiter) allowLocked(allowed int) {
 	l.allowed = min(max(allowed, 1), mostEdits)
 	l.changed.Broadcast()
-}
-
-// inTrouble returns true for an error of the storage itself.
-func inTrouble(err error) bool {
-	return err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !errors.Is(err, errWrittenByOthers) && !refuses(err)
 }

@@ -52,8 +52,17 @@ func forEachPage(ctx context.Context, clients Clients, resource schema.GroupVers
 	if clients.shared != nil && from == "" {
 		return clients.shared.read(ctx, clients.of(resource), visit)
 	}
+	read := func(ctx context.Context, pages chan<- *unstructured.UnstructuredList) error {
+		return readPages(ctx, clients, resource, from, pages)
+	}
+	return readAhead(ctx, read, func(_ context.Context, page *unstructured.UnstructuredList) error { return visit(page) })
+}
+
+// readAhead calls visit for each page that read sends, while the next one is being read.
+// The context of both ends when either fails.
+func readAhead[P any](ctx context.Context, read func(ctx context.Context, pages chan<- P) error, visit func(ctx context.Context, page P) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	pages, failed := make(chan *unstructured.UnstructuredList), make(chan error, 1)
+	pages, failed := make(chan P), make(chan error, 1)
 	// The reader has ended when this function returns.
 	defer func() {
 		cancel()
@@ -62,10 +71,10 @@ func forEachPage(ctx context.Context, clients Clients, resource schema.GroupVers
 	}()
 	go func() {
 		defer close(pages)
-		failed <- readPages(ctx, clients, resource, from, pages)
+		failed <- read(ctx, pages)
 	}()
 	for page := range pages {
-		if err := visit(page); err != nil {
+		if err := visit(ctx, page); err != nil {
 			return err
 		}
 	}
