@@ -30,8 +30,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
@@ -45,27 +43,7 @@ const (
 
 // TestMain prints the table of the disruptions that came one after another, also when
 // something failed, and looks for goroutines that the tests left in this process.
-func TestMain(m *testing.M) {
-	framework.RequireRoot()
-	begun := time.Now()
-	code := m.Run()
-	writeTable(os.Stdout, time.Since(begun))
-	if code == 0 {
-		if err := goleak.Find(leftByDesign...); err != nil {
-			fmt.Printf("FAIL: the test's own process has goroutines left: %v\n", err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// leftByDesign are goroutines that live as long as a process.
-var leftByDesign = []goleak.Option{
-	// The thread that starts processes has to live as long as they do.
-	goleak.IgnoreTopFunction("k8s.io/kubernetes-features/test/utils/localcluster/process.NewStarter.func1"),
-	// klog flushes what it buffers as long as there is a process.
-	goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"),
-}
+func TestMain(m *testing.M) { framework.MainWithTable(m, writeTable) }
 
 // settings of a run.
 type settings struct {
