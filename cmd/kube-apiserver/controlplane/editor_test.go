@@ -35,6 +35,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,6 +43,7 @@ import (
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/aes"
@@ -49,6 +51,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
 	"k8s.io/utils/ptr"
 )
 
@@ -318,6 +321,34 @@ func TestEditsLeftToTheAPI(t *testing.T) {
 				t.Errorf("wrote %v and the events %v", e.etcd.written, e.events.all)
 			}
 		})
+	}
+}
+
+// meddling is a strategy that changes more than it is asked to.
+type meddling struct{ rest.RESTUpdateStrategy }
+
+func (m meddling) PrepareForUpdate(ctx context.Context, updated, previous runtime.Object) {
+	m.RESTUpdateStrategy.PrepareForUpdate(ctx, updated, previous)
+	about, err := meta.Accessor(updated)
+	if err != nil {
+		panic(err)
+	}
+	about.SetAnnotations(map[string]string{"prepared": "yes"})
+}
+
+// TestWhatTheRegistryExtendsIsLeftToTheAPI: bytes that lose the field alone would not be
+// what a request stores.
+func TestWhatTheRegistryExtendsIsLeftToTheAPI(t *testing.T) {
+	e, prefix := editStored(t, statefulSets, auditinternal.LevelNone, nil)
+	e.kinds = registry{builtIn: map[schema.GroupResource]strategies{statefulSets.GroupResource(): {object: meddling{statefulset.Strategy}}}}.kinds
+	e.put(t, prefix+"ns/a", statefulSet("a"), nil)
+	page, err := e.edit(t, statefulSets, maxUnavailable)
+	if err != nil || len(page.Edits) != 1 {
+		t.Fatal(page, err)
+	}
+	var through *task.ThroughAPIError
+	if err := page.Edits[0].Write(t.Context()); !errors.As(err, &through) || !strings.Contains(through.Reason, "the registry changes more than the field") || len(e.etcd.written) > 0 {
+		t.Errorf("got %v, and wrote %v", err, e.etcd.written)
 	}
 }
 
