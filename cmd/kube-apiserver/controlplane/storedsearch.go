@@ -26,18 +26,16 @@ import (
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/rawobject"
 )
 
-// Search implements task.Editor. It looks for fields in the bytes of objects, and decodes
-// those alone that have one whose value counts.
+// Search implements task.Editor. It looks for all fields in one walk through the bytes of an
+// object, and decodes those objects alone that have a field whose value counts.
 func (e *editor) Search(ctx context.Context, resource schema.GroupVersionResource, namespace string, searches []task.FieldSearch, found func(search int, object task.FoundObject)) error {
 	at, err := e.served(resource.GroupResource())
 	if err != nil {
 		return err
 	}
-	compiled := make([]search, len(searches))
-	for i, s := range searches {
-		if compiled[i], err = e.search(resource, s); err != nil {
-			return throughAPI(err)
-		}
+	together, err := e.together(resource, searches)
+	if err != nil {
+		return throughAPI(err)
 	}
 	pages := newStoredPages(at, namespace)
 	for from, done := "", false; !done; done = from == "" {
@@ -46,7 +44,10 @@ func (e *editor) Search(ctx context.Context, resource schema.GroupVersionResourc
 			if err != nil {
 				return err
 			}
-			return searchObject(&searched{at: at, key: object.key, raw: raw}, compiled, found)
+			if err := together.search(&searched{at: at, key: object.key, raw: raw}, found); err != nil {
+				return throughAPI(fmt.Errorf("the stored object %s: %w", object.key, err))
+			}
+			return nil
 		})
 		if err != nil {
 			return err
@@ -55,84 +56,108 @@ func (e *editor) Search(ctx context.Context, resource schema.GroupVersionResourc
 	return nil
 }
 
-// search is a search in the versions in which objects are stored.
-type search struct {
-	fields       []searchedField
-	uncontrolled bool
+// searches are made together, in one walk. They are not safe for concurrent use.
+type searches struct {
+	of []task.FieldSearch
+	// kinds are those of all fields of all searches in a row, and versions has the fields in
+	// each version in which objects are stored.
+	kinds    []kinds
+	versions map[[2]string]*versionFields
+	// held is for the object that is searched.
+	held []bool
 }
 
-type searchedField struct {
-	task.SearchedField
-	*fieldVersions
+// versionFields are the fields of searches in one version.
+type versionFields struct {
+	set *rawobject.FieldSet
+	// alwaysShown are those that the API shows in every object.
+	alwaysShown []bool
 }
 
-func (e *editor) search(resource schema.GroupVersionResource, of task.FieldSearch) (search, error) {
-	s := search{uncontrolled: of.Uncontrolled}
-	for _, field := range of.Fields {
-		kinds, err := e.kinds(resource, field.Path)
-		if err != nil {
-			return s, err
+func (e *editor) together(resource schema.GroupVersionResource, of []task.FieldSearch) (*searches, error) {
+	s := &searches{of: of, versions: map[[2]string]*versionFields{}}
+	for _, one := range of {
+		for _, field := range one.Fields {
+			kinds, err := e.kinds(resource, field.Path)
+			if err != nil {
+				return nil, err
+			}
+			s.kinds = append(s.kinds, kinds)
 		}
-		s.fields = append(s.fields, searchedField{field, newFieldVersions(kinds)})
 	}
+	s.held = make([]bool, len(s.kinds))
 	return s, nil
 }
 
-// searchObject calls found for the searches that an object matches. One that cannot be
-// searched leaves all to the API.
-func searchObject(object *searched, searches []search, found func(search int, object task.FoundObject)) error {
-	for i, s := range searches {
-		matches, err := s.matches(object)
-		switch {
-		case err != nil:
-			return throughAPI(fmt.Errorf("the stored object %s: %w", object.key, err))
-		case matches:
+// version returns the fields in the version of an object.
+func (s *searches) version(object rawobject.Object) (*versionFields, error) {
+	kind := [2]string{object.APIVersion(), object.Kind()}
+	if v, ok := s.versions[kind]; ok {
+		return v, nil
+	}
+	v := &versionFields{}
+	var fields []*rawobject.Field
+	for _, of := range s.kinds {
+		field, err := of.field(kind[0], kind[1])
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, field)
+		v.alwaysShown = append(v.alwaysShown, field.AlwaysShown())
+	}
+	v.set = rawobject.NewFieldSet(fields)
+	s.versions[kind] = v
+	return v, nil
+}
+
+// search calls found for the searches that an object matches.
+func (s *searches) search(object *searched, found func(search int, object task.FoundObject)) error {
+	version, err := s.version(object.raw)
+	if err != nil {
+		return err
+	}
+	if err := version.set.Hold(object.raw, s.held); err != nil {
+		return err
+	}
+	at := 0
+	for i, one := range s.of {
+		matches, err := s.matches(one.Fields, at, version, object)
+		if err == nil && matches && one.Uncontrolled {
+			var controlled bool
+			controlled, err = isControlled(object.raw)
+			matches = !controlled
+		}
+		if err != nil {
+			return err
+		}
+		if matches {
 			found(i, object)
 		}
+		at += len(one.Fields)
 	}
 	return nil
 }
 
-func (s search) matches(object *searched) (bool, error) {
-	for _, field := range s.fields {
-		matches, err := field.matches(object)
+// matches returns whether an object has one of some fields, the first of which is at an
+// index of all, with a value that counts.
+func (s *searches) matches(fields []task.SearchedField, at int, version *versionFields, object *searched) (bool, error) {
+	for i, field := range fields {
+		if !s.held[at+i] {
+			continue
+		}
+		// Protobuf has no null; the API shows it for what it always shows.
+		if field.Wanted == nil && (!field.NotNull || !object.raw.IsJSON() && !version.alwaysShown[at+i]) {
+			return true, nil
+		}
+		content, err := object.decoded(s.kinds[at+i])
 		if err != nil {
 			return false, err
 		}
-		if matches {
-			return s.counts(object)
+		if in, err := field.In(content); in || err != nil {
+			return in, err
 		}
 	}
 	return false, nil
-}
-
-// counts returns false for an object that a search with a match leaves out.
-func (s search) counts(object *searched) (bool, error) {
-	if !s.uncontrolled {
-		return true, nil
-	}
-	controlled, err := isControlled(object.raw)
-	return !controlled, err
-}
-
-func (f searchedField) matches(object *searched) (bool, error) {
-	field, err := f.field(object.raw)
-	if err != nil {
-		return false, err
-	}
-	holds, err := field.Holds(object.raw)
-	if err != nil || !holds {
-		return false, err
-	}
-	// Protobuf has no null; the API shows it for what it always shows.
-	if f.Wanted == nil && (!f.NotNull || !object.raw.IsJSON() && !field.AlwaysShown()) {
-		return true, nil
-	}
-	content, err := object.decoded(f.kinds)
-	if err != nil {
-		return false, err
-	}
-	return f.In(content)
 }
 
 // searched is a stored object that is being searched.

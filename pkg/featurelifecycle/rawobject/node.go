@@ -256,14 +256,19 @@ func (n *node) leadsFrom(value []byte, kind protowire.Type) (bool, error) {
 			return false, err
 		}
 	}
-	switch {
-	case n.text != nil:
-		return holdsRaw(value, n.text)
-	case n.next != nil:
+	if n.next != nil {
 		return n.next.isIn(value)
-	default:
-		return n.isUnset == nil || !n.isUnset(value, kind), nil
 	}
+	return n.endsAt(value, kind)
+}
+
+// endsAt returns whether a value that a node without a next one selects is, or has, what
+// the path names.
+func (n *node) endsAt(value []byte, kind protowire.Type) (bool, error) {
+	if n.text != nil {
+		return holdsRaw(value, n.text)
+	}
+	return n.isUnset == nil || !n.isUnset(value, kind), nil
 }
 
 // cut appends a message without what the node leads to, and returns the number of places.

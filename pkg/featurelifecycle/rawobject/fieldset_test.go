@@ -1,0 +1,120 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rawobject
+
+import (
+	"fmt"
+	"math/rand"
+	"reflect"
+	"slices"
+	"testing"
+
+	apitestingfuzzer "k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	apitesting "k8s.io/kubernetes/pkg/api/testing"
+)
+
+// TestFieldSetHoldsWhatItsFieldsHold compares one walk for all declared fields of a kind with
+// one for each field, in random objects that have some of them.
+func TestFieldSetHoldsWhatItsFieldsHold(t *testing.T) {
+	byKind := map[schema.GroupVersionKind][]declared{}
+	for _, d := range declaredFields(t) {
+		byKind[d.kind] = append(byKind[d.kind], d)
+	}
+	for kind, all := range byKind {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			var fields []*Field
+			for _, d := range all {
+				fields = append(fields, newField(t, d.typ, d.path))
+			}
+			set, held := NewFieldSet(fields), make([]bool, len(fields))
+			for i, d := range all {
+				tr := &trial{
+					T: t, declared: d, field: fields[i], rand: rand.New(rand.NewSource(int64(i))),
+					fill: apitestingfuzzer.FuzzerFor(apitesting.FuzzerFuncs, rand.NewSource(int64(i)), legacyscheme.Codecs).NilChance(0.7).NumElements(0, 2),
+				}
+				object := tr.object()
+				plain := tr.encode(object)
+				for _, plain := range [][]byte{plain, tr.inject(plain), encodedJSON(t, object)} {
+					o := parsed(t, plain)
+					if err := set.Hold(o, held); err != nil {
+						t.Fatal(err)
+					}
+					for j, field := range fields {
+						if has, err := field.Holds(o); err != nil || has != held[j] {
+							t.Fatalf("the set says %t of %s, the field alone %t, %v, in an object made for %s, as JSON: %t", held[j], field, has, err, d.path, o.IsJSON())
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestFieldSetOfMalformedMessages(t *testing.T) {
+	set := NewFieldSet([]*Field{
+		newField(t, reflect.TypeOf(podOf(1)).Elem(), "spec.containers[*].lifecycle"), newField(t, reflect.TypeOf(podOf(1)).Elem(), "spec.hostUsers"),
+	})
+	o := parsed(t, encoded(t, podOf(2)))
+	held := make([]bool, 2)
+	if err := set.Hold(o, held); err != nil || !slices.Equal(held, []bool{true, false}) {
+		t.Fatal(held, err)
+	}
+	if err := set.Hold(o.withBody(o.body[:len(o.body)-1]), held); err == nil {
+		t.Error("a message that was cut off is no error")
+	}
+}
+
+// BenchmarkFieldSet compares one walk for all declared fields with one for each.
+func BenchmarkFieldSet(b *testing.B) {
+	for _, object := range []struct {
+		plain []byte
+		typ   reflect.Type
+		kind  schema.GroupVersionKind
+	}{
+		{encoded(b, podOf(10)), reflect.TypeOf(podOf(1)).Elem(), schema.GroupVersionKind{Version: "v1", Kind: "Pod"}},
+		{encoded(b, podOf(1)), reflect.TypeOf(podOf(1)).Elem(), schema.GroupVersionKind{Version: "v1", Kind: "Pod"}},
+	} {
+		var fields []*Field
+		for _, d := range declaredFields(b) {
+			if d.kind == object.kind && !slices.Contains(madeByHand[d.kind], d.path) {
+				fields = append(fields, newField(b, d.typ, d.path))
+			}
+		}
+		o, name := parsed(b, object.plain), fmt.Sprintf("%d fields in a %s of %d bytes", len(fields), object.kind.Kind, len(object.plain))
+		b.Run(name+"/each", func(b *testing.B) {
+			for b.Loop() {
+				for _, f := range fields {
+					if _, err := f.Holds(o); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+		set, held := NewFieldSet(fields), make([]bool, len(fields))
+		b.Run(name+"/together", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := set.Hold(o, held); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
