@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"time"
@@ -51,7 +52,14 @@ type editor struct {
 	// can be so through the API alone.
 	kinds func(resource schema.GroupVersionResource, path string) (kinds, error)
 	audit *auditor
+	// turns has room for the edits that are being computed.
+	turns chan struct{}
 }
+
+// coresPerTurn is the number of processor cores for each edit that is computed at once:
+// while writes wait for etcd together, as many edits would be runnable, and requests of
+// others wait behind them for a core.
+const coresPerTurn = 4
 
 var _ task.Editor = &editor{}
 
@@ -71,7 +79,10 @@ type EditorConfig struct {
 // NewEditor returns what edits objects where they are stored.
 func NewEditor(stored *Stored, config EditorConfig) task.Editor {
 	of := registry{builtIn: registryStrategies(config.Namespaces, config.Authorizer), definition: config.Definition}
-	return &editor{stored: stored, kinds: of.kinds, audit: &auditor{backend: config.AuditBackend, policy: config.AuditPolicy}}
+	return &editor{
+		stored: stored, kinds: of.kinds, audit: &auditor{backend: config.AuditBackend, policy: config.AuditPolicy},
+		turns: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/coresPerTurn)),
+	}
 }
 
 // kinds are the versions of one resource, and how the server updates its objects.
@@ -102,7 +113,7 @@ func (e *editor) Edits(_ context.Context, what task.FieldEdit) (task.FieldEdits,
 	if err := of.updatable(); err != nil {
 		return nil, throughAPI(err)
 	}
-	return &fieldEdits{FieldEdit: what, storedPages: newStoredPages(at, what.Namespace), fields: newFieldVersions(of), kinds: of, audit: e.audit}, nil
+	return &fieldEdits{FieldEdit: what, storedPages: newStoredPages(at, what.Namespace), fields: newFieldVersions(of), kinds: of, audit: e.audit, turns: e.turns}, nil
 }
 
 // served is where a resource is stored that the server serves, in any version. What becomes
@@ -130,6 +141,7 @@ type fieldEdits struct {
 	kinds  kinds
 	fields *fieldVersions
 	audit  *auditor
+	turns  chan struct{}
 }
 
 // Page implements task.FieldEdits. From is a key without the prefix.

@@ -39,7 +39,9 @@ type objectEdit struct {
 
 // write writes an object without the field.
 func (f *fieldEdits) write(ctx context.Context, e objectEdit) error {
+	f.turns <- struct{}{}
 	after, err := f.edited(ctx, e)
+	<-f.turns
 	if err != nil {
 		return throughAPI(err)
 	}
