@@ -560,18 +560,22 @@ func TestStoredObjectsAreSearched(t *testing.T) {
 	e.put(t, prefix+"other/c", c, nil)
 	d := statefulSet("d")
 	e.put(t, prefix+"other/d", d, nil)
-	five := func(value any) bool { return value == int64(5) }
+	is := func(wanted any) func(any) bool { return func(value any) bool { return value == wanted } }
+	five := is(int64(5))
 	searches := []task.FieldSearch{
 		{Fields: []task.SearchedField{{Path: maxUnavailable}}},
 		{Fields: []task.SearchedField{{Path: maxUnavailable, NotNull: true}}, Uncontrolled: true},
 		{Fields: []task.SearchedField{{Path: maxUnavailable, Wanted: five, NotNull: true}}},
 		{Fields: []task.SearchedField{{Path: "spec.minReadySeconds", NotNull: true}, {Path: "spec.replicas", NotNull: true}}},
+		{Fields: []task.SearchedField{{Path: "spec.replicas", Wanted: is(int64(2)), NotNull: true}}},
+		{Fields: []task.SearchedField{{Path: "spec.updateStrategy.type", Wanted: is("Recreate"), NotNull: true}, {Path: "metadata.name", Wanted: is("c"), NotNull: true}}},
+		{Fields: []task.SearchedField{{Path: "metadata.ownerReferences[*].controller", Wanted: is(true), NotNull: true}}},
 		// What the API always shows is null in these.
 		{Fields: []task.SearchedField{{Path: "spec.selector.matchExpressions[*].values", NotNull: true}}},
 	}
 	for namespace, want := range map[string][][]string{
-		"":   {{"ns/a u", "ns/b u", "other/d u"}, {"ns/a u", "other/d u"}, {"ns/b u"}, {"ns/a u", "ns/b u", "other/c u", "other/d u"}, nil},
-		"ns": {{"ns/a u", "ns/b u"}, {"ns/a u"}, {"ns/b u"}, {"ns/a u", "ns/b u"}, nil},
+		"":   {{"ns/a u", "ns/b u", "other/d u"}, {"ns/a u", "other/d u"}, {"ns/b u"}, {"ns/a u", "ns/b u", "other/c u", "other/d u"}, {"ns/a u", "ns/b u", "other/c u", "other/d u"}, {"other/c u"}, {"ns/b u"}, nil},
+		"ns": {{"ns/a u", "ns/b u"}, {"ns/a u"}, {"ns/b u"}, {"ns/a u", "ns/b u"}, {"ns/a u", "ns/b u"}, nil, {"ns/b u"}, nil},
 	} {
 		got, err := e.search(t, statefulSets, namespace, searches...)
 		if err != nil {

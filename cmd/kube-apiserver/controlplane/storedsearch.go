@@ -62,20 +62,27 @@ type searches struct {
 	// kinds are those of all fields of all searches in a row, and versions has the fields in
 	// each version in which objects are stored.
 	kinds    []kinds
-	versions map[[2]string]*versionFields
+	versions map[storedAs]*versionFields
 	// held is for the object that is searched.
 	held []bool
+}
+
+// storedAs is how an object is stored.
+type storedAs struct {
+	apiVersion, kind string
+	isJSON           bool
 }
 
 // versionFields are the fields of searches in one version.
 type versionFields struct {
 	set *rawobject.FieldSet
-	// alwaysShown are those that the API shows in every object.
-	alwaysShown []bool
+	// exact is true for fields of which bytes show all that is wanted. The others are looked
+	// at as the API shows them.
+	exact []bool
 }
 
 func (e *editor) together(resource schema.GroupVersionResource, of []task.FieldSearch) (*searches, error) {
-	s := &searches{of: of, versions: map[[2]string]*versionFields{}}
+	s := &searches{of: of, versions: map[storedAs]*versionFields{}}
 	for _, one := range of {
 		for _, field := range one.Fields {
 			kinds, err := e.kinds(resource, field.Path)
@@ -91,23 +98,40 @@ func (e *editor) together(resource schema.GroupVersionResource, of []task.FieldS
 
 // version returns the fields in the version of an object.
 func (s *searches) version(object rawobject.Object) (*versionFields, error) {
-	kind := [2]string{object.APIVersion(), object.Kind()}
+	kind := storedAs{object.APIVersion(), object.Kind(), object.IsJSON()}
 	if v, ok := s.versions[kind]; ok {
 		return v, nil
 	}
 	v := &versionFields{}
 	var fields []*rawobject.Field
-	for _, of := range s.kinds {
-		field, err := of.field(kind[0], kind[1])
-		if err != nil {
-			return nil, err
+	for _, one := range s.of {
+		for _, wanted := range one.Fields {
+			field, err := s.kinds[len(fields)].field(kind.apiVersion, kind.kind)
+			if err != nil {
+				return nil, err
+			}
+			field, exact := inBytes(field, wanted, object.IsJSON())
+			fields, v.exact = append(fields, field), append(v.exact, exact)
 		}
-		fields = append(fields, field)
-		v.alwaysShown = append(v.alwaysShown, field.AlwaysShown())
 	}
 	v.set = rawobject.NewFieldSet(fields)
 	s.versions[kind] = v
 	return v, nil
+}
+
+// inBytes returns the field that is looked for in bytes, and whether objects that have it
+// need no other look.
+func inBytes(field *rawobject.Field, wanted task.SearchedField, isJSON bool) (sought *rawobject.Field, exact bool) {
+	switch {
+	case wanted.Wanted == nil:
+		// Protobuf has no null; the API shows it for what it always shows.
+		return field, !wanted.NotNull || !isJSON && !field.AlwaysShown()
+	case !isJSON:
+		if valued := field.WithValue(wanted.Wanted); valued != nil {
+			return valued, true
+		}
+	}
+	return field, false
 }
 
 // search calls found for the searches that an object matches.
@@ -145,8 +169,7 @@ func (s *searches) matches(fields []task.SearchedField, at int, version *version
 		if !s.held[at+i] {
 			continue
 		}
-		// Protobuf has no null; the API shows it for what it always shows.
-		if field.Wanted == nil && (!field.NotNull || !object.raw.IsJSON() && !version.alwaysShown[at+i]) {
+		if version.exact[at+i] {
 			return true, nil
 		}
 		content, err := object.decoded(s.kinds[at+i])

@@ -69,6 +69,20 @@ func (f *Field) Holds(o Object) (bool, error) {
 	return f.within.isIn(o.body)
 }
 
+// WithValue returns the field for protobuf objects in which it has a value that wanted
+// chooses, as the API shows it: a string, an int64 or a bool. It returns nil if bytes do not
+// show values of the field so.
+func (f *Field) WithValue(wanted func(value any) bool) *Field {
+	if f.within == nil {
+		return nil
+	}
+	chosen := *f
+	if chosen.within = f.within.withValue(wanted); chosen.within == nil {
+		return nil
+	}
+	return &chosen
+}
+
 // AlwaysShown returns true if the API shows the field in each object that has what is
 // around it, null if it has no value.
 func (f *Field) AlwaysShown() bool {

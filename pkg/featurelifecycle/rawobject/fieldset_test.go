@@ -21,10 +21,15 @@ import (
 	"math/rand"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	apitestingfuzzer "k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	apitesting "k8s.io/kubernetes/pkg/api/testing"
 )
@@ -64,6 +69,77 @@ func TestFieldSetHoldsWhatItsFieldsHold(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFieldWithValue compares the values that bytes show with those that the API shows.
+func TestFieldWithValue(t *testing.T) {
+	tried := map[string]int{}
+	for i, d := range declaredFields(t) {
+		field := newField(t, d.typ, d.path)
+		if field.WithValue(func(any) bool { return true }) == nil {
+			continue
+		}
+		path, err := task.ParsePath(d.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &trial{
+			T: t, declared: d, field: field, rand: rand.New(rand.NewSource(int64(i))),
+			fill: apitestingfuzzer.FuzzerFor(apitesting.FuzzerFuncs, rand.NewSource(int64(i)), legacyscheme.Codecs).NumElements(1, 2),
+		}
+		for range objectsPerPath {
+			object := tr.object()
+			content, o := tr.content(object), parsed(t, tr.encode(object))
+			var want, got []any
+			for _, pointer := range path.Pointers(content) {
+				want = append(want, valueAt(t, content, pointer))
+			}
+			all := field.WithValue(func(value any) bool { got = append(got, value); return false })
+			if has, err := all.Holds(o); has || err != nil {
+				t.Fatal(d.path, has, err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("values of %s in a %s (-API +bytes):\n%s", d.path, d.kind, diff)
+			}
+			for _, value := range want {
+				if has, err := field.WithValue(func(v any) bool { return v == value }).Holds(o); !has || err != nil {
+					t.Fatalf("%s=%v in a %s: %t, %v", d.path, value, d.kind, has, err)
+				}
+				tried[fmt.Sprintf("%T", value)]++
+			}
+		}
+	}
+	if tried["string"] == 0 || tried["int64"] == 0 || tried["bool"] == 0 {
+		t.Errorf("tried values of these types: %v", tried)
+	}
+}
+
+// valueAt returns what is at a JSON pointer.
+func valueAt(t *testing.T, value any, pointer string) any {
+	t.Helper()
+	for key := range strings.SplitSeq(pointer[1:], "/") {
+		switch within := value.(type) {
+		case map[string]any:
+			value = within[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]
+		case []any:
+			at, err := strconv.Atoi(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value = within[at]
+		}
+	}
+	return value
+}
+
+// TestFieldsWithoutValuesInBytes: messages are none, nor is what JSON shows where bytes have
+// nothing.
+func TestFieldsWithoutValuesInBytes(t *testing.T) {
+	for _, path := range []string{"spec", "metadata.creationTimestamp", "spec.containers[*].args[*]", "spec.containers[*].name", "spec.containers[*].resources.limits{cpu}"} {
+		if newField(t, reflect.TypeOf(podOf(1)).Elem(), path).WithValue(func(any) bool { return true }) != nil {
+			t.Errorf("%s has values in bytes", path)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ type node struct {
 
 	// shown is true for the end of a path which JSON shows whatever its value is.
 	shown bool
+	// scalar is the kind of a text, an integer or a truth value at the end of a path, else
+	// reflect.Invalid.
+	scalar reflect.Kind
 	// isUnset, if not nil, returns true for values that JSON omits.
 	isUnset func(value []byte, kind protowire.Type) bool
 	// zero replaces what is removed. It is nil for what may be absent.
@@ -178,6 +181,9 @@ func (n *node) endAt(f goField) (err error) {
 		return fmt.Errorf("%s is a %s, which encodes itself", n.key, value)
 	}
 	n.kind, n.list = wireTypeOf(value), isList(value)
+	if isComparable(value.Kind()) && !hasEncoding(value) {
+		n.scalar = value.Kind()
+	}
 	n.shown = f.shown
 	switch {
 	case f.omitsZero && f.typ.Kind() == reflect.Struct:
@@ -188,6 +194,26 @@ func (n *node) endAt(f goField) (err error) {
 	n.zero, err = zeroField(f.typ, f.number)
 	n.unwritten = n.shown
 	return err
+}
+
+// withValue returns a copy of the nodes from n on, at the end of which only values count that
+// wanted chooses, as JSON shows them. It returns nil if values are no scalars, or are shown
+// where a message has none.
+func (n *node) withValue(wanted func(value any) bool) *node {
+	chosen := *n
+	if n.next != nil {
+		if chosen.next = n.next.withValue(wanted); chosen.next == nil {
+			return nil
+		}
+		return &chosen
+	}
+	if n.shown || n.scalar == reflect.Invalid {
+		return nil
+	}
+	chosen.isUnset = func(value []byte, kind protowire.Type) bool {
+		return n.isUnset != nil && n.isUnset(value, kind) || !wanted(scalarValue(n.scalar, value))
+	}
+	return &chosen
 }
 
 // unsetStruct returns whether an encoded struct is one that JSON omits as zero.

@@ -19,7 +19,6 @@ package rawobject
 import (
 	"fmt"
 	"reflect"
-	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -47,7 +46,7 @@ func newScalar(of reflect.Type, key string) (scalar, error) {
 		return scalar{}, fmt.Errorf("%s has no field %s", of, key)
 	}
 	s := scalar{embedded: f.embedded, number: f.number, kind: dereference(f.typ).Kind(), pointer: f.typ.Kind() == reflect.Pointer}
-	if wire, ok := wireTypes[s.kind]; !ok || wire != protowire.VarintType && wire != protowire.BytesType {
+	if !isComparable(s.kind) {
 		return scalar{}, fmt.Errorf("%s of %s has the type %s; compare a string, an integer or a boolean", key, of, f.typ)
 	}
 	if f.shown {
@@ -57,6 +56,12 @@ func newScalar(of reflect.Type, key string) (scalar, error) {
 		}
 	}
 	return s, nil
+}
+
+// isComparable returns true for the kinds of texts, integers and truth values.
+func isComparable(kind reflect.Kind) bool {
+	wire, ok := wireTypes[kind]
+	return ok && (wire == protowire.VarintType || wire == protowire.BytesType)
 }
 
 // entryKey is the key in the message that an entry of a map is.
@@ -92,17 +97,22 @@ func (s scalar) equals(value []byte, wanted string) bool {
 	if s.kind == reflect.String {
 		return string(value) == wanted
 	}
-	number, _ := uvarint(value, 0)
-	var digits [20]byte
-	switch s.kind {
+	return fmt.Sprint(scalarValue(s.kind, value)) == wanted
+}
+
+// scalarValue returns an encoded value as the API shows it: a string, an int64 or a bool.
+func scalarValue(kind reflect.Kind, encoded []byte) any {
+	if kind == reflect.String {
+		return string(encoded)
+	}
+	number, _ := uvarint(encoded, 0)
+	switch kind {
 	case reflect.Bool:
-		return strconv.FormatBool(number != 0) == wanted
+		return number != 0
 	case reflect.Int32:
-		return string(strconv.AppendInt(digits[:0], int64(int32(number)), 10)) == wanted
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return string(strconv.AppendUint(digits[:0], number, 10)) == wanted
+		return int64(int32(number))
 	default:
-		return string(strconv.AppendInt(digits[:0], int64(number), 10)) == wanted
+		return int64(number)
 	}
 }
 
