@@ -291,9 +291,15 @@ func goTypeOf(scheme *runtime.Scheme, apiVersion, kind string, resource schema.G
 	if err := isOf(gvk, resource); err != nil {
 		return nil, err
 	}
-	goType, ok := scheme.KnownTypes(gvk.GroupVersion())[kind]
-	if !ok {
-		return nil, fmt.Errorf("this server has no type %s", gvk)
+	return structOf(scheme, gvk)
+}
+
+// structOf returns the struct of a kind. It is called for single objects: a list of all kinds
+// of a version would be copied for each.
+func structOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (reflect.Type, error) {
+	object, err := scheme.New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("this server has no type %s", kind)
 	}
-	return goType, nil
+	return reflect.TypeOf(object).Elem(), nil
 }

@@ -79,9 +79,9 @@ func contentOf(plain []byte) (*unstructured.Unstructured, error) {
 // holdsNumber returns whether an encoded object has a field's number in a message that the
 // field's path leads to.
 func holdsNumber(object []byte, kind schema.GroupVersionKind, field task.RemovedField) (bool, error) {
-	typ, ok := legacyscheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
-	if !ok {
-		return false, fmt.Errorf("this server has no type %s, which shows the numbers of fields", kind)
+	typ, err := structOf(legacyscheme.Scheme, kind)
+	if err != nil {
+		return false, fmt.Errorf("%w, which shows the numbers of fields", err)
 	}
 	keys, selectors := field.Keys()
 	messages := [][]byte{object}
