@@ -38,6 +38,7 @@ import (
 func TestLeaderKilled(t *testing.T) {
 	w := newWorld(t, readSettings(t))
 	row := newRow(t, "the leader is killed while it clears")
+	row.starts = true
 	random := w.random(100)
 	for rounds := 0; row.injected < w.kills; rounds++ {
 		if rounds > w.kills {

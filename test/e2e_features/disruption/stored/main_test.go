@@ -87,7 +87,11 @@ type row struct {
 	contested int
 	// events and watches are what the clients received, in how many watches.
 	events, watches int
-	failed          bool
+	// slow is how many watches servers ended since their clients did not keep up. None may
+	// be where no server starts: a start takes the cores from these clients.
+	slow   int
+	starts bool
+	failed bool
 }
 
 // newRow adds the row of a case, which shows also if the test does not get to its end.
@@ -113,13 +117,13 @@ func writeTable(out io.Writer, took time.Duration) {
 	}
 	fmt.Fprintf(out, "\nFields were cleared where objects are stored, in %s.\n\n", took.Round(time.Second))
 	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug)
-	fmt.Fprintln(w, "case\t transitions\t objects\t faults\t conflicts\t writes of others\t watches\t events\t result")
+	fmt.Fprintln(w, "case\t transitions\t objects\t faults\t conflicts\t writes of others\t watches\t events\t ended as slow\t result")
 	for _, r := range table.rows {
 		result := "nothing lost or changed"
 		if r.failed {
 			result = "FAILED"
 		}
-		fmt.Fprintf(w, "%s\t %d\t %d\t %d\t %d\t %d\t %d\t %d\t %s\n", r.name, r.transitions, r.objects, r.injected, r.conflicts, r.contested, r.watches, r.events, result)
+		fmt.Fprintf(w, "%s\t %d\t %d\t %d\t %d\t %d\t %d\t %d\t %d\t %s\n", r.name, r.transitions, r.objects, r.injected, r.conflicts, r.contested, r.watches, r.events, r.slow, result)
 	}
 	_ = w.Flush()
 	fmt.Fprintln(out)
