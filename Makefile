@@ -285,7 +285,7 @@ test-lifecycle: all upstream ## Take every open gate through on, used, off and p
 .PHONY: test-faults
 test-faults: all ## Do all disruptions to real clusters, one after another, and print what they did; needs root, more than 14 minutes.
 	FAULTS_SHORT=false SOAK_SEED=$(SOAK_SEED) STORED_SEED=$(SOAK_SEED) go test -count=1 -p 1 -timeout 40m -parallel 4 -v \
-		-run '^(TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled|TestNoLoadAtRest|TestLeaderKilled|TestDisturbed)$$' ./test/e2e_features/disruption ./test/e2e_features/disruption/stored | tee $(OUT)/faults.txt
+		-run '^(TestDisruptionsOneAfterAnother|TestTheLeaderIsKilled|TestNoLoadAtRest|TestLeaderKilled|TestTwoLeaders|TestDisturbed)$$' ./test/e2e_features/disruption ./test/e2e_features/disruption/stored | tee $(OUT)/faults.txt
 
 # How long all disruptions happen at once, and the seed of a run to repeat its
 # choices.

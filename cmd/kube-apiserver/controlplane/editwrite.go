@@ -39,11 +39,9 @@ type objectEdit struct {
 
 // write writes an object without the field.
 func (f *fieldEdits) write(ctx context.Context, e objectEdit) error {
-	f.turns <- struct{}{}
-	after, err := f.edited(ctx, e)
-	<-f.turns
+	after, err := f.inTurn(ctx, e)
 	if err != nil {
-		return throughAPI(err)
+		return err
 	}
 	stored, err := f.at.transformer().TransformToStorage(ctx, after.Bytes(), value.DefaultContext(e.Key))
 	if err != nil {
@@ -53,6 +51,22 @@ func (f *fieldEdits) write(ctx context.Context, e objectEdit) error {
 	err = f.put(ctx, e, string(stored))
 	event.end(e.before, after, err)
 	return err
+}
+
+// inTurn computes an edit when it is its turn. An error of the edit is a
+// *task.ThroughAPIError.
+func (f *fieldEdits) inTurn(ctx context.Context, e objectEdit) (rawobject.Object, error) {
+	select {
+	case f.turns <- struct{}{}:
+	case <-ctx.Done():
+		return rawobject.Object{}, ctx.Err()
+	}
+	defer func() { <-f.turns }()
+	after, err := f.edited(ctx, e)
+	if err != nil {
+		return after, throughAPI(err)
+	}
+	return after, nil
 }
 
 // edited returns an object without the field, as the API would store it.

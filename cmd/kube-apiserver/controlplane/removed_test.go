@@ -141,7 +141,7 @@ func TestRemovedFieldsInStoredBytes(t *testing.T) {
 			encodings["as YAML"], encodings["as CBOR"] = asYAML(t, object), asCBOR(t, object)
 		}
 		for encoding, plain := range encodings {
-			if got, err := holdsRemoved(plain, tc.field); err != nil || got != tc.want {
+			if got, err := (&removedField{RemovedField: tc.field}).in(plain); err != nil || got != tc.want {
 				t.Errorf("%s, %s: the field is there: %t, %v; want %t", name, encoding, got, err, tc.want)
 			}
 		}
@@ -159,16 +159,16 @@ func TestRemovedFieldsInNewerBytes(t *testing.T) {
 		// A number that no version has used, before and behind all others.
 		unknown := protowire.AppendString(protowire.AppendTag(nil, 4711, protowire.BytesType), "newer")
 		envelope.Raw = slices.Concat(unknown, envelope.Raw, unknown)
-		if has, err := holdsRemoved(enveloped(t, envelope), mappings); err != nil || has != tc.want {
+		if has, err := (&removedField{RemovedField: mappings}).in(enveloped(t, envelope)); err != nil || has != tc.want {
 			t.Errorf("%s, beside unknown fields: %t, %v; want %t", name, has, err, tc.want)
 		}
 		envelope.APIVersion = "resource.k8s.io/v2"
-		if has, err := holdsRemoved(enveloped(t, envelope), mappings); err != nil || has {
+		if has, err := (&removedField{RemovedField: mappings}).in(enveloped(t, envelope)); err != nil || has {
 			t.Errorf("%s, in a newer version of the API: %t, %v; want none", name, has, err)
 		}
 		newer := bytes.Replace(publishedObject(t, "v1.36.0", tc.file+".json"), []byte(`"resource.k8s.io/v1"`), []byte(`"resource.k8s.io/v2"`), 1)
 		for encoding, plain := range map[string][]byte{"JSON": newer, "YAML": asYAML(t, newer), "CBOR": asCBOR(t, newer)} {
-			if has, err := holdsRemoved(plain, mappings); err != nil || has {
+			if has, err := (&removedField{RemovedField: mappings}).in(plain); err != nil || has {
 				t.Errorf("%s, in a newer version of the API, as %s: %t, %v; want none", name, encoding, has, err)
 			}
 		}
@@ -195,24 +195,24 @@ func TestUnreadableBytesAreNoAnswer(t *testing.T) {
 	}{
 		"nothing":                    {nil, mappings, "it names no kind"},
 		"text":                       {[]byte("secret"), mappings, "reading it as JSON, YAML or CBOR"},
-		"an envelope of garbage":     {[]byte("k8s\x00secret"), mappings, "reading it as protobuf"},
-		"a part of an object":        {enveloped(t, short), mappings, "reading it as protobuf"},
+		"an envelope of garbage":     {[]byte("k8s\x00secret"), mappings, "malformed protobuf"},
+		"a part of an object":        {enveloped(t, short), mappings, "malformed protobuf"},
 		"a part of JSON":             {[]byte(`{"kind":"ResourceSlice","spec":"secret`), mappings, "reading it as JSON, YAML or CBOR"},
 		"JSON without a kind":        {[]byte(`{"spec":"secret"}`), mappings, "it names no kind"},
 		"another kind":               {enveloped(t, other), mappings, "it is a DeviceClass.resource.k8s.io and not one of resourceslices.resource.k8s.io"},
 		"a kind of another group":    {enveloped(t, unknown), mappings, "it is a ResourceSlice and not one of resourceslices.resource.k8s.io"},
 		"another kind, as text":      {[]byte(`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass"}`), mappings, "not one of resourceslices.resource.k8s.io"},
-		"a path that is not":         {enveloped(t, envelope), noPath, "has no field gadgets of the path"},
+		"a path that is not":         {enveloped(t, envelope), noPath, "ResourceSliceSpec has no field gadgets"},
 		"a version that is not here": {enveloped(t, newer), noType, "this server has no type resource.k8s.io/v2, Kind=ResourceSlice"},
 	} {
-		has, err := holdsRemoved(tc.plain, tc.field)
+		has, err := (&removedField{RemovedField: tc.field}).in(tc.plain)
 		if has || err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %t, %v; want an error that says %q", name, has, err, tc.says)
 		}
 	}
 	// What decodes and has no such field is an answer.
 	shape := []byte(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","spec":{"devices":"none"}}`)
-	if has, err := holdsRemoved(shape, mappings); has || err != nil {
+	if has, err := (&removedField{RemovedField: mappings}).in(shape); has || err != nil {
 		t.Errorf("JSON of another shape: %t, %v", has, err)
 	}
 }

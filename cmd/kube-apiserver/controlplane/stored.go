@@ -200,8 +200,9 @@ func (s *Stored) List(ctx context.Context, resource schema.GroupResource, limit 
 // ListHolding is List for the objects whose bytes hold a field. It decodes none of the
 // others: that takes far longer than it takes to look for the field.
 func (s *Stored) ListHolding(ctx context.Context, field task.RemovedField, limit int64, from string) (page []task.StoredObject, next string, err error) {
+	removed := &removedField{RemovedField: field}
 	next, err = s.page(ctx, field.Resource.GroupResource(), limit, from, func(_ place, object task.StoredObject, plain []byte) error {
-		holds, err := holdsRemoved(plain, field)
+		holds, err := removed.in(plain)
 		switch {
 		case err != nil:
 			return fmt.Errorf("looking for %s in the stored object %s: %w; let it be written in an encoding that kube-apiserver reads, or delete it if no server can read it", field.Path, object.Key, err)

@@ -19,6 +19,8 @@ package rawobject
 import (
 	"fmt"
 	"reflect"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Field is a field of the objects of one resource version. It is immutable and safe for
@@ -49,6 +51,22 @@ func NewField(typ reflect.Type, path string) (*Field, error) {
 	}
 	if f.within, err = compile(dereference(typ), segments); err != nil {
 		return nil, fmt.Errorf("%s in objects of type %s: %w", path, typ, err)
+	}
+	return f, nil
+}
+
+// NewRemovedField returns a field that a type does not have any more, to look for it alone
+// (Holds). Path is the one that it had, and number its protobuf number in the message that the
+// path leads to. It is an error if the type does not have that message.
+func NewRemovedField(typ reflect.Type, path string, number int) (*Field, error) {
+	segments, err := parsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	segments[len(segments)-1].number = protowire.Number(number)
+	f := &Field{path: path, segments: segments}
+	if f.within, err = compile(dereference(typ), segments); err != nil {
+		return nil, fmt.Errorf("%s, which objects of type %s had: %w", path, typ, err)
 	}
 	return f, nil
 }

@@ -28,7 +28,7 @@ import (
 // node's number in the message: once, or for each element of a list or entry of a map.
 type node struct {
 	number protowire.Number
-	// kind is the wire type; lists of numbers may be packed, too.
+	// kind is the wire type, anyKind if it is not known; lists of numbers may be packed, too.
 	kind protowire.Type
 	list bool
 	// chosen, if not nil, selects some of the elements or entries.
@@ -55,6 +55,9 @@ type node struct {
 	unwritten bool
 }
 
+// anyKind is the wire type of fields whose type is not known.
+const anyKind protowire.Type = -1
+
 // naming is how many parts of a path in managed fields a step is.
 type naming int
 
@@ -80,6 +83,9 @@ func (c *choice) selects(message []byte) (bool, error) {
 
 // compile returns the node that leads from a struct to what segments name.
 func compile(of reflect.Type, segments []segment) (*node, error) {
+	if number := segments[0].number; number > 0 {
+		return &node{number: number, kind: anyKind}, nil
+	}
 	if isRaw(of) {
 		return &node{number: 1, kind: protowire.BytesType, text: segments}, nil
 	}
@@ -269,7 +275,7 @@ func (n *node) isIn(message []byte) (bool, error) {
 
 // check returns an error for a field that is not encoded as the node's type is.
 func (n *node) check(f *fields) error {
-	if f.kind == n.kind || n.list && f.kind == protowire.BytesType {
+	if f.kind == n.kind || n.kind == anyKind || n.list && f.kind == protowire.BytesType {
 		return nil
 	}
 	return wrongKind(f)

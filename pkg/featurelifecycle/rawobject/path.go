@@ -19,6 +19,8 @@ package rawobject
 import (
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"k8s.io/feature-lifecycle/lifecycle/task"
 )
 
@@ -28,6 +30,8 @@ type segment struct {
 	which selector
 	// name and value are those of [name=value]; name is the key of {key}.
 	name, value string
+	// number is the protobuf number of a key that the type does not have, 0 for others.
+	number protowire.Number
 }
 
 type selector int

@@ -26,7 +26,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,10 +54,10 @@ const migrationPeriod = 250 * time.Millisecond
 
 // migrate asks the storage version migrator to rewrite all StatefulSets.
 func migrate(ctx context.Context, w *world) (err error) {
-	client := w.Kube.StoragemigrationV1beta1().StorageVersionMigrations()
-	migration, err := client.Create(ctx, &storagemigrationv1beta1.StorageVersionMigration{
+	client := w.Kube.StoragemigrationV1().StorageVersionMigrations()
+	migration, err := client.Create(ctx, &storagemigrationv1.StorageVersionMigration{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "clear-"},
-		Spec:       storagemigrationv1beta1.StorageVersionMigrationSpec{Resource: metav1.GroupResource{Group: "apps", Resource: "statefulsets"}},
+		Spec:       storagemigrationv1.StorageVersionMigrationSpec{Resource: metav1.GroupResource{Group: "apps", Resource: "statefulsets"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -70,10 +70,10 @@ func migrate(ctx context.Context, w *world) (err error) {
 		if err != nil {
 			return false, err
 		}
-		if failed := meta.FindStatusCondition(now.Status.Conditions, string(storagemigrationv1beta1.MigrationFailed)); failed != nil && failed.Status == metav1.ConditionTrue {
+		if failed := meta.FindStatusCondition(now.Status.Conditions, string(storagemigrationv1.MigrationFailed)); failed != nil && failed.Status == metav1.ConditionTrue {
 			return false, fmt.Errorf("the migration failed: %s", failed.Message)
 		}
-		return meta.IsStatusConditionTrue(now.Status.Conditions, string(storagemigrationv1beta1.MigrationSucceeded)), nil
+		return meta.IsStatusConditionTrue(now.Status.Conditions, string(storagemigrationv1.MigrationSucceeded)), nil
 	})
 }
 

@@ -196,7 +196,7 @@ func gate(on bool) localcluster.ControlOptions {
 
 // server returns kube-apiserver's flags when fields are cleared in a way, with more.
 func (o Options) server(through string, more ...string) []string {
-	flags := []string{"--runtime-config=storagemigration.k8s.io/v1beta1=true", "--feature-settle-period=" + o.Settle.String()}
+	flags := []string{"--runtime-config=storagemigration.k8s.io/v1=true", "--feature-settle-period=" + o.Settle.String()}
 	if through != "" {
 		flags = append(flags, "--feature-clear-through="+through)
 	}

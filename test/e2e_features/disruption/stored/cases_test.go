@@ -27,6 +27,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sys/unix"
 
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/utils/localcluster"
@@ -70,6 +71,41 @@ func TestLeaderKilled(t *testing.T) {
 		}
 		r.end(t)
 	}
+}
+
+// TestTwoLeaders freezes the server that clears the field (SIGSTOP) until another one has
+// taken over, as the host of a virtual machine may. Once it continues, both clear the same
+// objects.
+func TestTwoLeaders(t *testing.T) {
+	s := readSettings(t)
+	if !s.long {
+		t.Skip("another server takes over after a minute; FAULTS_SHORT=false")
+	}
+	w := newWorld(t, s)
+	row := newRow(t, "the leader freezes, and continues beside the next one")
+	row.starts = true
+	r := w.begin(t, row)
+	r.watch(t, w.witness)
+	r.resume(t)
+	r.progress.wait(t, r.having/4)
+	signal := func(s unix.Signal) {
+		if err := w.cluster.Signal(w.leader.name, s); err != nil {
+			t.Errorf("sending %s to %s: %v", s, w.leader.name, err)
+		}
+	}
+	signal(unix.SIGSTOP)
+	defer signal(unix.SIGCONT)
+	frozen := r.having - w.left(t)
+	next := frozen + (r.having-frozen)/8
+	r.progress.wait(t, next)
+	signal(unix.SIGCONT)
+	left := w.left(t)
+	t.Logf("it froze when %d of %d objects had been cleared, and continued when %d were left", frozen, r.having, left)
+	if left == 0 {
+		t.Error("the next leader was done before the first one continued; this shows nothing")
+	}
+	row.injected++
+	r.end(t)
 }
 
 // TestDisturbed is what happens to one cluster whose processes all live.

@@ -40,7 +40,9 @@ func TestMain(m *testing.M) { framework.MainWithTable(m, writeTable) }
 type settings struct {
 	// objects is how many have the field, kills how often the leader is killed.
 	objects, kills int
-	seed           uint64
+	// long is true for cases that take minutes, too.
+	long bool
+	seed uint64
 	// through is the value of --feature-clear-through, "" for the default.
 	through string
 }
@@ -49,7 +51,7 @@ func readSettings(t *testing.T) settings {
 	t.Helper()
 	s := settings{objects: 2000, kills: 5, seed: uint64(time.Now().UnixNano()), through: os.Getenv("CLEAR_THROUGH")}
 	if os.Getenv("FAULTS_SHORT") == "false" {
-		s.objects, s.kills = 20000, 20
+		s.objects, s.kills, s.long = 20000, 20, true
 	}
 	var err error
 	if given := os.Getenv("STORED_OBJECTS"); given != "" {
