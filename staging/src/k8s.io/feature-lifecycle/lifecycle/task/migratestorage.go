@@ -141,7 +141,7 @@ func (m migrateStorage) run(ctx context.Context, clients Clients, attempt Attemp
 		return err
 	case !isServed:
 		return &BlockedError{
-			Message: fmt.Sprintf("the API %s is not served: turn on the gate StorageVersionMigrator in kube-apiserver and kube-controller-manager, and --runtime-config=storagemigration.k8s.io/v1beta1=true", migrations),
+			Message: fmt.Sprintf("the API %s is not served: take storagemigration.k8s.io out of kube-apiserver's --runtime-config if that turns it off; before Kubernetes 1.37, turn on the gate StorageVersionMigrator in kube-apiserver and kube-controller-manager, and --runtime-config=storagemigration.k8s.io/v1beta1=true", migrations),
 			Until: func(ctx context.Context) error {
 				return probe(ctx, func(context.Context) bool {
 					_, isServed, err := served(clients, migrations)
