@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -392,47 +393,85 @@ func TestFieldsWrittenMeanwhileAreFoundInStorage(t *testing.T) {
 }
 
 func TestPaceOfEdits(t *testing.T) {
-	took := []time.Duration{time.Millisecond}
+	took := time.Millisecond
 	var failed error
-	l := newEditLimiter(func(context.Context) (time.Duration, error) { return took[0], failed })
-	write := func(n int, result error) {
-		l.each(t.Context(), n, func(int) error { return result })
+	l := newEditLimiter(func(context.Context) (time.Duration, error) { return took, failed })
+	measure := func(n int) {
+		for range n {
+			l.measure(t.Context())
+		}
 	}
-	write(1, nil)
+	l.measureBase(t.Context())
 	if l.allowed != firstEdits || l.base != time.Millisecond {
-		t.Fatalf("%d are allowed after the first probe of %s", l.allowed, l.base)
+		t.Fatalf("%d are allowed after the first probes of %s", l.allowed, l.base)
 	}
-	write(100*editsPerProbe, nil)
+	measure(100)
 	if l.allowed != mostEdits {
 		t.Errorf("%d are allowed while no probe is slow, want %d", l.allowed, mostEdits)
 	}
-	took[0] = 50 * time.Millisecond
-	write(editsPerProbe, nil)
+	took = 50 * time.Millisecond
+	measure(1)
 	if l.allowed >= mostEdits {
 		t.Errorf("%d are allowed after a slow probe", l.allowed)
 	}
-	write(30*editsPerProbe, nil)
+	// What these writes do themselves never becomes usual.
+	measure(300)
 	if l.allowed != 1 {
 		t.Errorf("%d are allowed while probes are slow, want 1", l.allowed)
 	}
-	// What is slow for long is what storage is now.
-	write(300*editsPerProbe, nil)
+	l.measureBase(t.Context())
+	measure(100)
 	if l.allowed != mostEdits {
-		t.Errorf("%d are allowed once slow probes are usual, want %d", l.allowed, mostEdits)
+		t.Errorf("%d are allowed where probes are as slow without writes, want %d", l.allowed, mostEdits)
 	}
-	write(1, errors.New("etcd does not answer"))
+	l.end(errors.New("etcd does not answer"))
 	if l.allowed != mostEdits/2 {
 		t.Errorf("%d are allowed after a failure, want half", l.allowed)
 	}
-	write(1, apierrors.NewConflict(widgets.GroupResource(), "a", errors.New("changed")))
+	l.end(apierrors.NewConflict(widgets.GroupResource(), "a", errors.New("changed")))
 	if l.allowed != mostEdits/2 {
 		t.Errorf("%d are allowed after a conflict", l.allowed)
 	}
 	failed = errors.New("etcd does not answer")
-	write(editsPerProbe, nil)
-	if l.allowed != mostEdits/4 {
-		t.Errorf("%d are allowed after a failed probe", l.allowed)
+	measure(1)
+	l.measureBase(t.Context())
+	if l.allowed != mostEdits/8 || l.base != 50*time.Millisecond {
+		t.Errorf("%d are allowed after two failed probes, beside a base of %s", l.allowed, l.base)
 	}
+}
+
+// TestEditsAreProbed: one of many probes waits until no write is under way.
+func TestEditsAreProbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newEditLimiter(func(context.Context) (time.Duration, error) { return time.Millisecond, nil })
+		at := map[probing][]int{}
+		for i := range probesPerBase * editsPerProbe {
+			kind := l.begin()
+			if kind == probeAlone {
+				l.measureBase(t.Context())
+			}
+			at[kind] = append(at[kind], i)
+			l.end(nil)
+		}
+		if alone, beside := at[probeAlone], at[probeBeside]; !slices.Equal(alone, []int{0}) || len(beside) != probesPerBase-1 || beside[0] != editsPerProbe {
+			t.Errorf("probed alone at %v and beside writes at %v", alone, beside)
+		}
+		l.underWay, l.since, l.probes = 2, editsPerProbe, probesPerBase
+		began := make(chan probing, 1)
+		go func() { began <- l.begin() }()
+		for range 2 {
+			synctest.Wait()
+			select {
+			case <-began:
+				t.Fatal("it probed alone beside a write")
+			default:
+			}
+			l.end(nil)
+		}
+		if kind := <-began; kind != probeAlone {
+			t.Errorf("it probed %d", kind)
+		}
+	})
 }
 
 func TestEditsBeginInTimeAlone(t *testing.T) {

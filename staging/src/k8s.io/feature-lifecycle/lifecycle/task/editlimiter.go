@@ -30,14 +30,16 @@ const (
 	firstEdits = 16
 	// moreEdits is by how much the number grows after a probe that was not slow.
 	moreEdits = 4
-	// editsPerProbe is the number of writes after which one probe follows.
-	editsPerProbe = 64
+	// editsPerProbe is the number of writes after which one probe follows. One of
+	// probesPerBase waits until no write is under way: storage may have become slower or
+	// faster since the walk began.
+	editsPerProbe, probesPerBase = 64, 32
+	// baseProbes is how many probes in a row measure how long one takes without writes. The
+	// shortest counts.
+	baseProbes = 3
 	// slowFactor and slowBy are how much longer than without these writes a probe takes at
 	// least if it is slow. Below slowBy other clients notice nothing.
 	slowFactor, slowBy = 3, 5 * time.Millisecond
-	// baseGrowth is the part by which the shortest probe that is remembered grows with each
-	// other one: storage may be slower than when the walk began.
-	baseGrowth = 0.02
 )
 
 // editLimiter limits the number of concurrent writes of one walk to storage by what other
@@ -51,10 +53,11 @@ type editLimiter struct {
 	changed sync.Cond
 	// allowed are the writes that may be under way, underWay those that are.
 	allowed, underWay int
-	// base is about the shortest probe, 0 before the first. since are the writes that began
-	// after the last one.
-	base  time.Duration
-	since int
+	// base is how long a probe takes while no write is under way, 0 before the first. since
+	// are the writes that began after the last probe, and probes those since the base was
+	// measured.
+	base          time.Duration
+	since, probes int
 }
 
 func newEditLimiter(probe func(context.Context) (time.Duration, error)) *editLimiter {
@@ -74,8 +77,8 @@ func (l *editLimiter) each(ctx context.Context, n int, do func(i int) error) (be
 			return i
 		}
 		switch l.begin() {
-		case probeFirst:
-			l.measure(ctx)
+		case probeAlone:
+			l.measureBase(ctx)
 		case probeBeside:
 			writers.Go(func() { l.measure(ctx) })
 		}
@@ -89,31 +92,57 @@ type probing int
 
 const (
 	probeNot probing = iota
-	// probeFirst is before the first write, and probeBeside while others are under way.
-	probeFirst
+	// probeAlone is while no write is under way, and probeBeside while others are.
+	probeAlone
 	probeBeside
 )
 
-// begin waits until one more may be under way.
+// begin waits until one more may be under way, and until no other is if that is to be probed.
 func (l *editLimiter) begin() probing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.underWay >= l.allowed {
 		l.changed.Wait()
 	}
-	l.underWay++
 	if l.since++; l.since < editsPerProbe {
+		l.underWay++
 		return probeNot
 	}
 	l.since = 0
-	if l.base == 0 {
-		return probeFirst
+	l.probes++
+	kind := probeBeside
+	if l.base == 0 || l.probes >= probesPerBase {
+		l.probes = 0
+		for l.underWay > 0 {
+			l.changed.Wait()
+		}
+		kind = probeAlone
 	}
-	return probeBeside
+	l.underWay++
+	return kind
 }
 
-// measure probes and sets how many may be under way. The first probe is made before any
-// write.
+// measureBase measures how long a probe takes without writes.
+func (l *editLimiter) measureBase(ctx context.Context) {
+	shortest := time.Duration(0)
+	for range baseProbes {
+		took, err := l.probe(ctx)
+		if err != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.allowLocked(l.allowed / 2)
+			return
+		}
+		if shortest == 0 || took < shortest {
+			shortest = took
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.base = shortest
+}
+
+// measure probes beside writes and sets how many may be under way.
 func (l *editLimiter) measure(ctx context.Context) {
 	took, err := l.probe(ctx)
 	l.mu.Lock()
@@ -121,13 +150,9 @@ func (l *editLimiter) measure(ctx context.Context) {
 	switch {
 	case err != nil:
 		l.allowLocked(l.allowed / 2)
-	case l.base == 0:
-		l.base = took
 	case took > max(slowFactor*l.base, l.base+slowBy):
 		l.allowLocked(l.allowed * 2 / 3)
-		l.base += time.Duration(baseGrowth * float64(l.base))
 	default:
-		l.base = min(took, l.base+time.Duration(baseGrowth*float64(l.base)))
 		l.allowLocked(l.allowed + moreEdits)
 	}
 }
