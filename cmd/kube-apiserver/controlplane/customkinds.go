@@ -18,7 +18,6 @@ package controlplane
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/unstructuredscheme"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/rawobject"
 )
@@ -150,8 +150,9 @@ func (c *custom) hasField(apiVersion string) bool {
 	return apiVersion == c.resource.GroupVersion().String()
 }
 
+// content has integers as int64, as clients of the API have them.
 func (c *custom) content(object rawobject.Object) (content map[string]any, err error) {
-	return content, json.Unmarshal(object.Bytes(), &content)
+	return content, utiljson.Unmarshal(object.Bytes(), &content)
 }
 
 // update leaves out defaults that the server adds to what it reads: an object that is not

@@ -80,6 +80,9 @@ func TestRegistryKnowsWhatTheCatalogClears(t *testing.T) {
 					t.Errorf("%s: %v", entry.Name, err)
 					continue
 				}
+				if err := kinds.updatable(); err != nil {
+					t.Errorf("%s: %v", entry.Name, err)
+				}
 				if !kinds.hasField(version.String()) {
 					t.Errorf("%s: objects of %s do not have %s", entry.Name, resource, field.Path)
 				}
@@ -537,6 +540,29 @@ func TestFieldIsRemovedFromCustomResources(t *testing.T) {
 	}
 }
 
+// TestEmptiedListsKeepManagedFields: the text of sets is not in the order of maps' keys.
+func TestEmptiedListsKeepManagedFields(t *testing.T) {
+	e, prefix := editStored(t, statefulSets, auditinternal.LevelNone, nil)
+	set := statefulSet("a")
+	set.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "s"}}
+	set.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, Protocol: "TCP"}, {ContainerPort: 443, Protocol: "TCP"}}
+	const ports = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{}},"k:{\"containerPort\":443,\"protocol\":\"TCP\"}":{".":{}}}}}}}}}`
+	set.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(ports)
+	e.put(t, prefix+"ns/a", set, nil)
+	page, err := e.edit(t, statefulSets, "spec.template.spec.imagePullSecrets[*]")
+	if err != nil || len(page.Edits) != 1 {
+		t.Fatal(page, err)
+	}
+	if err := page.Edits[0].Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	set.Spec.Template.Spec.ImagePullSecrets = nil
+	set.Generation++
+	if diff := cmp.Diff(set, e.statefulSet(t, prefix+"ns/a", nil)); diff != "" {
+		t.Errorf("what is stored (-want +got):\n%s", diff)
+	}
+}
+
 // found are the names that each search found.
 func (e *editing) search(t *testing.T, resource schema.GroupVersionResource, namespace string, searches ...task.FieldSearch) ([][]string, error) {
 	t.Helper()
@@ -587,6 +613,19 @@ func TestStoredObjectsAreSearched(t *testing.T) {
 	}
 	if len(e.etcd.written) > 0 {
 		t.Errorf("a search wrote %v", e.etcd.written)
+	}
+}
+
+// TestValuesOfCustomResources: integers are compared as the API shows them.
+func TestValuesOfCustomResources(t *testing.T) {
+	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+	e, prefix := editStored(t, resource, auditinternal.LevelNone, nil)
+	e.etcd.values[prefix+"ns/a"] = []byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a","namespace":"ns","uid":"u"},"spec":{"size":1000000}}`)
+	var seen []any
+	million := func(value any) bool { seen = append(seen, value); return fmt.Sprint(value) == "1000000" }
+	got, err := e.search(t, resource, "", task.FieldSearch{Fields: []task.SearchedField{{Path: "spec.size", Wanted: million, NotNull: true}}})
+	if err != nil || len(got[0]) != 1 || !slices.Equal(seen, []any{int64(1000000)}) {
+		t.Errorf("found %v, %v among %#v", got, err, seen)
 	}
 }
 

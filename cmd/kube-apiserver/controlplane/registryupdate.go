@@ -132,7 +132,27 @@ func (c *compiled) decode(codec runtime.Codec, before, after rawobject.Object) (
 		return nil, err
 	}
 	c.scheme.Default(versioned)
-	return c.scheme.UnsafeConvertToVersion(versioned, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal})
+	updated, err := c.scheme.UnsafeConvertToVersion(versioned, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal})
+	if err != nil {
+		return nil, err
+	}
+	return updated, sameManagedFields(codec, after, updated)
+}
+
+// sameManagedFields gives a decoded object the managed fields of its bytes. Maps do not keep
+// the order of keys in their text.
+func sameManagedFields(codec runtime.Codec, of rawobject.Object, decoded runtime.Object) error {
+	exact, err := runtime.Decode(codec, of.Bytes())
+	if err != nil {
+		return err
+	}
+	from, errFrom := meta.Accessor(exact)
+	to, errTo := meta.Accessor(decoded)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return err
+	}
+	to.SetManagedFields(from.GetManagedFields())
+	return nil
 }
 
 // pointerKeys unescapes the keys of JSON pointers.
