@@ -94,6 +94,9 @@ type kinds interface {
 	field(apiVersion, kind string) (*rawobject.Field, error)
 	// hasField returns whether objects have the field in an API version.
 	hasField(apiVersion string) bool
+	// converted returns a stored object in the version of the path, for what bytes do not
+	// show. It is not written.
+	converted(at place, plain []byte) (rawobject.Object, error)
 	// content shows an object as the API does.
 	content(object rawobject.Object) (map[string]any, error)
 	// update has the registry prepare and validate the change of an object.
@@ -194,49 +197,72 @@ func (f *fieldEdits) Probe(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
-// edit returns the edit of a stored object, nil if it needs none.
+// edit returns the edit of a stored object, nil if it needs none. One in which bytes do not
+// show the field is looked at in the version of the path, and is written through the API.
 func (f *fieldEdits) edit(stored storedObject) (*task.Edit, error) {
-	object, err := parsed(stored)
-	if err != nil {
-		return nil, err
+	object, field, unusual := f.fieldOf(stored)
+	if unusual != nil {
+		var err error
+		if object, field, err = f.convertedField(stored); err != nil {
+			return nil, throughAPI(fmt.Errorf("the stored object %s: %w", stored.key, errors.Join(unusual, err)))
+		}
 	}
-	field, wanted, holds, err := f.wants(object)
+	wanted, holds, err := f.wants(object, field)
 	switch {
 	case err != nil:
 		return nil, throughAPI(fmt.Errorf("the stored object %s: %w", stored.key, err))
 	case !wanted:
 		return nil, nil
+	case !holds:
+		unusual = rawobject.ErrUnfinished
 	}
 	about := f.at.keyed(stored.key)
 	edit := &task.Edit{Namespace: about.Namespace, Name: about.Name, Key: stored.key}
 	edit.Write = func(ctx context.Context) error {
-		if !holds {
-			return throughAPI(rawobject.ErrUnfinished)
+		if unusual != nil {
+			return throughAPI(unusual)
 		}
 		return f.write(ctx, objectEdit{StoredObject: about, revision: stored.revision, before: object, field: field})
 	}
 	return edit, nil
 }
 
-// wants returns the field in the version of an object, whether that is to be edited, and
-// whether it has the field. One without it may be left from an attempt through the API.
-func (f *fieldEdits) wants(object rawobject.Object) (field *rawobject.Field, wanted, holds bool, err error) {
-	if field, err = f.fields.field(object); err != nil {
-		return nil, false, false, err
+// fieldOf returns a stored object and the field in its version.
+func (f *fieldEdits) fieldOf(stored storedObject) (rawobject.Object, *rawobject.Field, error) {
+	object, err := rawobject.Parse(stored.plain)
+	if err != nil {
+		return object, nil, err
 	}
+	field, err := f.fields.field(object)
+	return object, field, err
+}
+
+// convertedField is fieldOf in the version of the path.
+func (f *fieldEdits) convertedField(stored storedObject) (rawobject.Object, *rawobject.Field, error) {
+	object, err := f.kinds.converted(f.at, stored.plain)
+	if err != nil {
+		return object, nil, err
+	}
+	field, err := f.fields.field(object)
+	return object, field, err
+}
+
+// wants returns whether a field is to be removed from an object, and whether the object has
+// it. One without it may be left from an attempt through the API.
+func (f *fieldEdits) wants(object rawobject.Object, field *rawobject.Field) (wanted, holds bool, err error) {
 	if holds, err = field.Holds(object); err != nil {
-		return nil, false, false, err
+		return false, false, err
 	}
 	if wanted = holds; !holds {
 		if wanted, err = object.IsUnfinished(f.Manager); err != nil {
-			return nil, false, false, err
+			return false, false, err
 		}
 	}
 	if !wanted || !f.Uncontrolled {
-		return field, wanted, holds, nil
+		return wanted, holds, nil
 	}
 	controlled, err := isControlled(object)
-	return field, !controlled, holds, err
+	return !controlled, holds, err
 }
 
 // isControlled returns true for an object that a controller made.
@@ -256,15 +282,6 @@ type fieldVersions struct {
 
 func newFieldVersions(of kinds) *fieldVersions {
 	return &fieldVersions{kinds: of, fields: map[[2]string]*rawobject.Field{}}
-}
-
-// parsed returns what a stored object is. The error is a *task.ThroughAPIError.
-func parsed(stored storedObject) (rawobject.Object, error) {
-	object, err := rawobject.Parse(stored.plain)
-	if err != nil {
-		return object, throughAPI(fmt.Errorf("the stored object %s: %w", stored.key, err))
-	}
-	return object, nil
 }
 
 // field returns the field in the version of an object.

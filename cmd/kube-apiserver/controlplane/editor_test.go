@@ -31,11 +31,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -613,6 +616,54 @@ func TestStoredObjectsAreSearched(t *testing.T) {
 	}
 	if len(e.etcd.written) > 0 {
 		t.Errorf("a search wrote %v", e.etcd.written)
+	}
+}
+
+// TestOtherVersionsAreLeftToTheAPI: an object whose stored version does not have the path is
+// found all the same, and alone goes through the API.
+func TestOtherVersionsAreLeftToTheAPI(t *testing.T) {
+	autoscalers := autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
+	const tolerance = "spec.behavior.scaleUp.tolerance"
+	e, prefix := editStored(t, autoscalers, auditinternal.LevelNone, nil)
+	for _, object := range []struct {
+		name      string
+		version   schema.GroupVersion
+		tolerance *resource.Quantity
+	}{
+		{"a", autoscalingv1.SchemeGroupVersion, nil}, {"b", autoscalingv1.SchemeGroupVersion, ptr.To(resource.MustParse("0.1"))},
+		{"c", autoscalingv2.SchemeGroupVersion, nil}, {"d", autoscalingv2.SchemeGroupVersion, ptr.To(resource.MustParse("0.1"))},
+	} {
+		autoscaler := &autoscalingv2.HorizontalPodAutoscaler{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: object.name, UID: "u"},
+			Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+				ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "d"}, MaxReplicas: 3,
+				Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &autoscalingv2.HPAScalingRules{Tolerance: object.tolerance, StabilizationWindowSeconds: ptr.To[int32](0)}},
+			},
+		}
+		internal, err := legacyscheme.Scheme.ConvertToVersion(autoscaler, runtime.InternalGroupVersioner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := runtime.Encode(legacyscheme.Codecs.EncoderForVersion(protobufEncoder(t), object.version), internal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.etcd.values[prefix+"ns/"+object.name] = data
+	}
+	page, err := e.edit(t, autoscalers, tolerance)
+	if err != nil || len(page.Edits) != 2 || page.Edits[0].Name != "b" || page.Edits[1].Name != "d" {
+		t.Fatalf("edits %+v, %v; want those of b and d", page.Edits, err)
+	}
+	var through *task.ThroughAPIError
+	if err := page.Edits[0].Write(t.Context()); !errors.As(err, &through) || !strings.Contains(through.Reason, "stored in autoscaling/v1") {
+		t.Errorf("b: got %v, want the API", err)
+	}
+	if err := page.Edits[1].Write(t.Context()); err != nil || !slices.Equal(e.etcd.written, []string{prefix + "ns/d"}) {
+		t.Errorf("d: got %v, and wrote %v", err, e.etcd.written)
+	}
+	found, err := e.search(t, autoscalers, "", task.FieldSearch{Fields: []task.SearchedField{{Path: tolerance}}})
+	if err != nil || !slices.Equal(found[0], []string{"ns/b u"}) {
+		t.Errorf("found %v, %v", found, err)
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -73,6 +74,32 @@ func (c *compiled) hasField(apiVersion string) bool {
 	return err == nil && (version == c.resource.GroupVersion() || catalog.HasField(c.scheme, version.WithResource(c.resource.Resource), c.path))
 }
 
+// converted encodes the object in the version of the path, with defaults, as the API would
+// show it.
+func (c *compiled) converted(at place, plain []byte) (rawobject.Object, error) {
+	decoded, err := runtime.Decode(c.storageCodec(at), plain)
+	if err != nil {
+		return rawobject.Object{}, fmt.Errorf("decoding it: %w", withoutBytes(err))
+	}
+	versioned, err := c.scheme.UnsafeConvertToVersion(decoded, c.resource.GroupVersion())
+	if err != nil {
+		return rawobject.Object{}, err
+	}
+	var encoded bytes.Buffer
+	if err := protobuf.NewSerializer(c.scheme, c.scheme).Encode(versioned, &encoded); err != nil {
+		return rawobject.Object{}, err
+	}
+	return rawobject.Parse(encoded.Bytes())
+}
+
+// storageCodec decodes and encodes what is stored at a place.
+func (c *compiled) storageCodec(at place) runtime.Codec {
+	if c.codec != nil {
+		return c.codec
+	}
+	return at.config.Codec
+}
+
 // content decodes without conversion or defaults.
 func (c *compiled) content(object rawobject.Object) (map[string]any, error) {
 	decoded, _, err := c.decoder.Decode(object.Bytes(), nil, nil)
@@ -85,10 +112,7 @@ func (c *compiled) content(object rawobject.Object) (map[string]any, error) {
 // update returns the object as the registry would store it: with another generation at
 // most. It is an error if the registry refuses the change, or changes anything else.
 func (c *compiled) update(ctx context.Context, at place, before, after rawobject.Object) (rawobject.Object, error) {
-	codec := c.codec
-	if codec == nil {
-		codec = at.config.Codec
-	}
+	codec := c.storageCodec(at)
 	previous, err := runtime.Decode(codec, before.Bytes())
 	if err != nil {
 		return after, fmt.Errorf("decoding it: %w", withoutBytes(err))

@@ -18,6 +18,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,11 +41,7 @@ func (e *editor) Search(ctx context.Context, resource schema.GroupVersionResourc
 	pages := newStoredPages(at, namespace)
 	for from, done := "", false; !done; done = from == "" {
 		_, _, from, err = pages.read(ctx, from, func(object storedObject) error {
-			raw, err := parsed(object)
-			if err != nil {
-				return err
-			}
-			if err := together.search(&searched{at: at, key: object.key, raw: raw}, found); err != nil {
+			if err := together.search(at, object, found); err != nil {
 				return throughAPI(fmt.Errorf("the stored object %s: %w", object.key, err))
 			}
 			return nil
@@ -134,15 +131,37 @@ func inBytes(field *rawobject.Field, wanted task.SearchedField, isJSON bool) (so
 	return field, false
 }
 
-// search calls found for the searches that an object matches.
-func (s *searches) search(object *searched, found func(search int, object task.FoundObject)) error {
-	version, err := s.version(object.raw)
+// object returns a stored object and the fields in its version, or in that of the paths if
+// bytes do not show all of them.
+func (s *searches) object(at place, stored storedObject) (rawobject.Object, *versionFields, error) {
+	object, err := rawobject.Parse(stored.plain)
+	if err == nil {
+		var version *versionFields
+		if version, err = s.version(object); err == nil {
+			return object, version, nil
+		}
+	}
+	if len(s.kinds) == 0 {
+		return object, nil, err
+	}
+	object, errConverted := s.kinds[0].converted(at, stored.plain)
+	if errConverted != nil {
+		return object, nil, errors.Join(err, errConverted)
+	}
+	version, err := s.version(object)
+	return object, version, err
+}
+
+// search calls found for the searches that a stored object matches.
+func (s *searches) search(in place, stored storedObject, found func(search int, object task.FoundObject)) error {
+	raw, version, err := s.object(in, stored)
 	if err != nil {
 		return err
 	}
-	if err := version.set.Hold(object.raw, s.held); err != nil {
+	if err := version.set.Hold(raw, s.held); err != nil {
 		return err
 	}
+	object := &searched{at: in, key: stored.key, raw: raw}
 	at := 0
 	for i, one := range s.of {
 		matches, err := s.matches(one.Fields, at, version, object)
