@@ -37,6 +37,8 @@ import (
 // edited is what is stored of widgets, which the server serves, too.
 type edited struct {
 	*wire
+	// in is the version in which the fake server keeps the objects.
+	in schema.GroupVersionResource
 	// pageSize is the number of objects that a page is read from.
 	pageSize int
 	// refuse, if not nil, returns the answer to the edit of an object, nil if it is written.
@@ -55,7 +57,17 @@ type edited struct {
 }
 
 func storeWidgets(objects ...*unstructured.Unstructured) *edited {
-	return &edited{wire: &wire{server: serve(objects...)}, pageSize: 4}
+	return &edited{wire: &wire{server: serve(objects...)}, in: widgets, pageSize: 4}
+}
+
+// storeElsewhere stores widgets in v1, and serves them in v2 alone, in which objects have
+// the same fields if hasField is true.
+func storeElsewhere(hasField bool, objects ...*unstructured.Unstructured) (*edited, Clients) {
+	e := &edited{wire: servedElsewhere(objects...), in: v2, pageSize: 4}
+	clients := e.clients()
+	clients.Mapper = mapperOf(v2.GroupVersion().WithKind("Widget"))
+	clients.HasField = func(resource schema.GroupVersionResource, _ string) bool { return hasField && resource == v2 }
+	return e, clients
 }
 
 func (e *edited) clients() Clients {
@@ -73,7 +85,7 @@ func (e *edited) Edits(_ context.Context, what FieldEdit) (FieldEdits, error) {
 
 // objects are those of the server, in the order of their names.
 func (e *edited) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
-	list, err := e.server.Resource(widgets).Namespace("ns").List(ctx, metav1.ListOptions{})
+	list, err := e.server.Resource(e.in).Namespace("ns").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +120,7 @@ func (e *edited) Page(ctx context.Context, from string) (EditPage, error) {
 }
 
 func (e *edited) Again(ctx context.Context, key string) (*Edit, error) {
-	object, err := e.server.Resource(widgets).Namespace("ns").Get(ctx, key, metav1.GetOptions{})
+	object, err := e.server.Resource(e.in).Namespace("ns").Get(ctx, key, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -181,7 +193,7 @@ func (e *edited) edit(object unstructured.Unstructured) *Edit {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.wrote = append(e.wrote, name)
-		return e.Tracker().Update(widgets, after, "ns")
+		return e.Tracker().Update(e.in, after, "ns")
 	}}
 }
 
