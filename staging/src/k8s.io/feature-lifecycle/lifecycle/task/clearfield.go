@@ -165,15 +165,16 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 		klog.FromContext(ctx).Info("Clearing a field through the API, not in storage", "resource", c.resource.GroupResource(), "field", c.path.String(), "reason", through.Reason)
 	}
 	progress, limiter := newProgressTracker(attempt, apiTokens), newWriteLimiter()
-	return c.passes(clients, progress, func(from string) error {
+	retry := func(ctx context.Context, namespace, name string) bool { return c.clears(ctx, clients, namespace, name) }
+	return c.passes(progress, retry, func(from string) error {
 		return c.pass(ctx, clients, from, attempt, progress, limiter)
 	})
 }
 
 // passes walks through the collection until a whole pass finds no object with the field.
 // The first pass resumes where an earlier attempt stopped, even one of a server that
-// crashed.
-func (c clearField) passes(clients Clients, progress *progressTracker, pass func(from string) error) error {
+// crashed. Retry tries an object that refused, for progressTracker.blocked.
+func (c clearField) passes(progress *progressTracker, retry func(ctx context.Context, namespace, name string) bool, pass func(from string) error) error {
 	from := progress.from
 	for range maxPasses {
 		before := progress.foundSoFar()
@@ -183,7 +184,7 @@ func (c clearField) passes(clients Clients, progress *progressTracker, pass func
 		if from == "" && progress.foundSoFar() == before {
 			return nil
 		}
-		if err := progress.blocked(c, clients); err != nil {
+		if err := progress.blocked(c, retry); err != nil {
 			return err
 		}
 		from = ""
@@ -222,6 +223,16 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 		progress.pageDone(int64(len(page.Items)), remaining, page.GetContinue())
 		return nil
 	})
+}
+
+// clears returns whether an object that refused is cleared now, or is gone.
+func (c clearField) clears(ctx context.Context, clients Clients, namespace, name string) bool {
+	current, err := clients.Dynamic.Resource(c.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	_, err = c.clear(ctx, clients, current)
+	return err == nil
 }
 
 // clear removes the field from one object, and leaves all else with its owners. The

@@ -19,10 +19,13 @@ package task
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -279,6 +282,91 @@ func TestEditsInStorageThatAreRefused(t *testing.T) {
 			}
 			if patched := len(e.requests("patch")) > 0; patched != tc.patched {
 				t.Errorf("the API wrote: %t, want %t", patched, tc.patched)
+			}
+		})
+	}
+}
+
+// TestObjectsOfAVersionThatIsNotServedAreClearedInAnother: storage finds them in the
+// declared version, in which the API would answer as if they were gone.
+func TestObjectsOfAVersionThatIsNotServedAreClearedInAnother(t *testing.T) {
+	odd := func(name string) error {
+		return map[string]error{"w01": &ThroughAPIError{Reason: "it is odd"}}[name]
+	}
+	clearing := ClearField(widgets, "spec.field")
+	t.Run("with the field", func(t *testing.T) {
+		e, clients := storeElsewhere(true, many(3)...)
+		e.refuse = odd
+		if err := clearing.Run(t.Context(), clients, ignored); err != nil {
+			t.Error(err)
+		}
+		if left, patched := e.left(t), e.requests("patch"); left != nil || len(patched) != 1 || patched[0].name != "w01" {
+			t.Errorf("%v have the field after %v", left, patched)
+		}
+		e.permitted(t, clearing)
+	})
+	t.Run("without the field", func(t *testing.T) {
+		e, clients := storeElsewhere(false, many(3)...)
+		e.refuse = odd
+		blocked := blockedBy(t, clearing, clients, ignored)
+		if want := "widgets.example.com is served in v2 and not in v1, and objects are there that show no spec.field in it: "; !strings.HasPrefix(blocked.Message, want) {
+			t.Errorf("got %q, want %q", blocked.Message, want)
+		}
+		if left := e.left(t); !slices.Equal(left, []string{"w01"}) {
+			t.Errorf("%v have the field, want the odd one", left)
+		}
+	})
+	t.Run("refused there for a time", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e, clients := storeElsewhere(true, many(3)...)
+			e.refuse = odd
+			var permitted atomic.Bool
+			e.before = func(_ context.Context, r request) error {
+				if r.verb == "patch" && !permitted.Load() {
+					return deny(http.StatusForbidden)
+				}
+				return nil
+			}
+			done := stillBlocked(t, blockedBy(t, clearing, clients, ignored))
+			permitted.Store(true)
+			select {
+			case err := <-done:
+				if left := e.left(t); err != nil || left != nil {
+					t.Errorf("it ended with %v, and %v have the field", err, left)
+				}
+			case <-time.After(time.Hour):
+				t.Error("it did not end")
+			}
+		})
+	})
+}
+
+// TestWhatTheAPIDoesNotFindIsGoneIfItIsNotStored: the API may have ceased to serve the
+// version.
+func TestWhatTheAPIDoesNotFindIsGoneIfItIsNotStored(t *testing.T) {
+	for name, stored := range map[string]bool{"deleted": false, "stored": true} {
+		t.Run(name, func(t *testing.T) {
+			e := storeWidgets(many(3)...)
+			e.refuse = func(name string) error {
+				if name != "w01" {
+					return nil
+				}
+				if !stored {
+					if err := e.Tracker().Delete(widgets, "ns", name); err != nil {
+						return err
+					}
+				}
+				return &ThroughAPIError{Reason: "it is odd"}
+			}
+			e.before = func(_ context.Context, r request) error {
+				if r.verb == "get" && r.resource == widgets.GroupResource() {
+					return apierrors.NewNotFound(r.resource, r.name)
+				}
+				return nil
+			}
+			err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), ignored)
+			if stored && (err == nil || err.Error() != "clearing ns/w01: the API does not find it, and it is stored") || !stored && err != nil {
+				t.Errorf("got %v", err)
 			}
 		})
 	}
