@@ -90,7 +90,15 @@ func newClearField(c clearField, field string) Task {
 		version: resource.Version,
 
 		throughStatus: len(c.subresources) > 0,
-		editsStorage:  true,
+		inStorage: func(ctx context.Context, clients Clients) (stored bool, err error) {
+			err = anyVersion(ctx, clients, resource, []Path{path}, func(served schema.GroupVersionResource) error {
+				if stored, err = c.in(served).inStorage(ctx, clients); stored || err != nil {
+					return err
+				}
+				return onlyElsewhere(clients, served)
+			})
+			return stored, err
+		},
 	}
 }
 
@@ -137,8 +145,8 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 // obstacles returns the objects from which the field may not be removed. Admission decides
 // that, which is not asked about edits in storage.
 func (c clearField) obstacles(ctx context.Context, clients Clients) (Outlook, error) {
-	if clients.Editor != nil {
-		return Outlook{}, nil
+	if stored, err := c.inStorage(ctx, clients); stored || err != nil {
+		return Outlook{}, err
 	}
 	return tryEach(ctx, clients, c.resource, c.has, fmt.Sprintf("to have %s removed", c.path), func(ctx context.Context, o *unstructured.Unstructured) error {
 		patch, err := c.patch(o, nil)

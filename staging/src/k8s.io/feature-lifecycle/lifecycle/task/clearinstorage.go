@@ -39,13 +39,31 @@ type storedClear struct {
 	inAPI func() (clearField, error)
 }
 
-// runStored is run in storage. Its error is a *ThroughAPIError if the collection has to be
-// cleared through the API.
-func (c clearField) runStored(ctx context.Context, clients Clients, attempt Attempt) error {
-	edits, err := clients.Editor.Edits(ctx, FieldEdit{
+// inStorage returns true if run begins in storage. What its pages and objects leave to the
+// API is not known before they are read.
+func (c clearField) inStorage(ctx context.Context, clients Clients) (bool, error) {
+	if clients.Editor == nil {
+		return false, nil
+	}
+	_, err := c.edits(ctx, clients, Attempt{})
+	if isThroughAPI(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// edits gives access to the stored objects.
+func (c clearField) edits(ctx context.Context, clients Clients, attempt Attempt) (FieldEdits, error) {
+	return clients.Editor.Edits(ctx, FieldEdit{
 		Resource: c.resource, Path: c.path.String(), Namespace: clients.namespace, Uncontrolled: c.uncontrolled,
 		Manager: clients.fieldManager(), Feature: attempt.Feature, TransitionID: attempt.TransitionID,
 	})
+}
+
+// runStored is run in storage. Its error is a *ThroughAPIError if the collection has to be
+// cleared through the API.
+func (c clearField) runStored(ctx context.Context, clients Clients, attempt Attempt) error {
+	edits, err := c.edits(ctx, clients, attempt)
 	if err != nil {
 		return err
 	}

@@ -46,8 +46,10 @@ type edited struct {
 	pageSize int
 	// refuse, if not nil, returns the answer to the edit of an object, nil if it is written.
 	refuse func(name string) error
-	// unfit, if not nil, is why no object can be edited.
-	unfit error
+	// unfit, if not nil, is why no object can be edited, and unedited returns why a
+	// collection cannot be.
+	unfit    error
+	unedited func(FieldEdit) error
 
 	mu sync.Mutex
 	// what was asked for, and from where pages were read.
@@ -83,6 +85,11 @@ func (e *edited) Edits(_ context.Context, what FieldEdit) (FieldEdits, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.what = what
+	if e.unedited != nil {
+		if err := e.unedited(what); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
@@ -401,24 +408,92 @@ func TestTasksThatChooseTheAPI(t *testing.T) {
 }
 
 func TestWayOfATask(t *testing.T) {
-	clearing, storage := ClearField(widgets, "spec.field"), Clients{Storage: store(), Editor: storeWidgets()}
-	for want, of := range map[string]struct {
-		task    Task
-		clients Clients
-	}{
-		"": {clearing, Clients{}},
-		"in storage; admission and webhooks are not called": {clearing, storage},
-		"through the API": {clearing.ThroughAPI(), storage},
-	} {
-		if got := of.task.Way(of.clients); got != want {
-			t.Errorf("got %q, want %q", got, want)
+	const inStorage, throughAPI = "in storage; admission and webhooks are not called", "through the API"
+	clearing, odd := ClearField(widgets, "spec.field"), &ThroughAPIError{Reason: "it has no row in the table"}
+	trouble := errors.New("the definition cannot be read")
+	only := func(served schema.GroupVersionResource) func(FieldEdit) error {
+		return func(what FieldEdit) error {
+			if what.Resource != served {
+				return odd
+			}
+			return nil
 		}
 	}
-	if got := clearing.Way(Clients{Storage: store()}); got != "through the API" {
-		t.Errorf("with an API alone: %q", got)
+	for name, tc := range map[string]struct {
+		task Task
+		// unedited is the Editor's answer, and api is true where there is none.
+		unedited func(FieldEdit) error
+		api      bool
+		// elsewhere is true for a collection that is served in v2 alone.
+		elsewhere, hasField bool
+		want                string
+		failure             error
+	}{
+		"a collection that the editor takes":                 {task: clearing, want: inStorage},
+		"one that it leaves to the API":                      {task: clearing, unedited: only(v2), want: throughAPI},
+		"one that it leaves to the API, in a namespace":      {task: clearing.InNamespace("ns"), unedited: only(v2), want: throughAPI},
+		"an editor that does not know":                       {task: clearing, unedited: func(FieldEdit) error { return trouble }, failure: trouble},
+		"a task that chooses the API":                        {task: clearing.ThroughAPI(), want: throughAPI},
+		"a server with an API alone":                         {task: clearing, api: true, want: throughAPI},
+		"a task that only waits":                             {task: WaitForNone(widgets, "fields", "spec.field"), want: ""},
+		"a version that is not served, edited in the other":  {task: clearing, unedited: only(v2), elsewhere: true, hasField: true, want: inStorage},
+		"a version that is not served, edited in itself":     {task: clearing, unedited: only(widgets), elsewhere: true, want: inStorage},
+		"a version that is not served, and no other will do": {task: clearing, unedited: only(widgets.GroupResource().WithVersion("v3")), elsewhere: true, want: throughAPI},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := storeWidgets(many(2)...)
+			clients := e.clients()
+			if tc.elsewhere {
+				e, clients = storeElsewhere(tc.hasField, many(2)...)
+			}
+			e.unedited = tc.unedited
+			if tc.api {
+				clients.Editor = nil
+			}
+			if got, err := tc.task.Way(t.Context(), clients); got != tc.want || !errors.Is(err, tc.failure) {
+				t.Errorf("got %q, %v, want %q, %v", got, err, tc.want, tc.failure)
+			}
+		})
 	}
-	if got := WaitForNone(widgets, "fields", "spec.field").Way(storage); got != "" {
-		t.Errorf("a task that only waits goes %q", got)
+	if way, err := clearing.Way(t.Context(), Clients{}); way != "" || err != nil {
+		t.Errorf("without storage: %q, %v", way, err)
+	}
+}
+
+// TestObstaclesOfTheWayThatIsTaken checks that admission is tried where the editor leaves a
+// collection to the API, and only there.
+func TestObstaclesOfTheWayThatIsTaken(t *testing.T) {
+	clearing := ClearField(widgets, "spec.field")
+	for name, tc := range map[string]struct {
+		unedited error
+		held     int
+	}{
+		"in storage":      {nil, 0},
+		"through the API": {&ThroughAPIError{Reason: "it has no row in the table"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := storeWidgets(many(2)...)
+			e.unedited = func(FieldEdit) error { return tc.unedited }
+			e.before = func(_ context.Context, r request) error {
+				if r.verb == "patch" {
+					return deny(http.StatusForbidden)
+				}
+				return nil
+			}
+			found, err := clearing.Obstacles(t.Context(), e.clients())
+			if err != nil || len(found.Held) != tc.held {
+				t.Errorf("got %+v, %v, want %d held", found, err, tc.held)
+			}
+			var blocked *BlockedError
+			if err := clearing.Run(t.Context(), e.clients(), ignored); errors.As(err, &blocked) != (tc.held > 0) {
+				t.Errorf("then it ended with %v", err)
+			}
+		})
+	}
+	e, trouble := storeWidgets(), errors.New("the definition cannot be read")
+	e.unedited = func(FieldEdit) error { return trouble }
+	if found, err := clearing.Obstacles(t.Context(), e.clients()); !errors.Is(err, trouble) {
+		t.Errorf("got %+v, %v", found, err)
 	}
 }
 

@@ -91,18 +91,29 @@ func blockedElsewhere(ctx context.Context, clients Clients, declared schema.Grou
 // declared one, too: the API's answer tells what is wrong. The error is a
 // *servedElsewhereError if no served version has the fields.
 func shownIn(ctx context.Context, clients Clients, declared schema.GroupVersionResource, fields []Path) (schema.GroupVersionResource, error) {
-	versions, err := servedVersions(clients, declared.GroupResource())
-	if err != nil || len(versions) == 0 || slices.Contains(versions, declared.Version) {
+	err := onlyElsewhere(clients, declared)
+	var elsewhere *servedElsewhereError
+	if !errors.As(err, &elsewhere) {
 		return declared, err
 	}
-	version, err := sameFields(ctx, clients, declared.GroupResource(), versions, fields)
+	version, err := sameFields(ctx, clients, declared.GroupResource(), elsewhere.versions, fields)
 	switch {
 	case err != nil:
 		return declared, err
 	case version == "":
-		return declared, &servedElsewhereError{declared: declared, versions: versions}
+		return declared, elsewhere
 	}
 	return declared.GroupResource().WithVersion(version), nil
+}
+
+// onlyElsewhere returns a *servedElsewhereError if a resource is served, and not in the
+// declared version.
+func onlyElsewhere(clients Clients, declared schema.GroupVersionResource) error {
+	versions, err := servedVersions(clients, declared.GroupResource())
+	if err != nil || len(versions) == 0 || slices.Contains(versions, declared.Version) {
+		return err
+	}
+	return &servedElsewhereError{declared: declared, versions: versions}
 }
 
 // servedElsewhereError is returned for a resource that is not served in the version for
