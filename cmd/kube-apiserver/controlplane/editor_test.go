@@ -34,6 +34,8 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -699,6 +701,50 @@ func TestNullIsNotFound(t *testing.T) {
 	}
 	if diff := cmp.Diff([][]string{{"ns/b u"}, {"ns/a u", "ns/b u"}}, got); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
+	}
+}
+
+// TestObjectsOfAllVersionsAreFound: devicetaintrules are declared and stored in v1beta2, of
+// which upstream serves v1 alone.
+func TestObjectsOfAllVersionsAreFound(t *testing.T) {
+	rules := resourcev1beta2.SchemeGroupVersion.WithResource("devicetaintrules")
+	const path = "spec.taint.effect"
+	for _, declared := range []schema.GroupVersionResource{rules, rules.GroupResource().WithVersion("v1")} {
+		e, prefix := editStored(t, rules, auditinternal.LevelNone, nil)
+		e.put(t, prefix+"a", &resourcev1beta2.DeviceTaintRule{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1beta2", Kind: "DeviceTaintRule"},
+			ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"},
+			Spec:       resourcev1beta2.DeviceTaintRuleSpec{Taint: resourcev1beta2.DeviceTaint{Effect: resourcev1beta2.DeviceTaintEffectNone}},
+		}, nil)
+		e.put(t, prefix+"b", &resourcev1.DeviceTaintRule{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "DeviceTaintRule"},
+			ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "u"},
+			Spec:       resourcev1.DeviceTaintRuleSpec{Taint: resourcev1.DeviceTaint{Effect: resourcev1.DeviceTaintEffectNone}},
+		}, nil)
+		got, err := e.search(t, declared, "", task.FieldSearch{Fields: []task.SearchedField{{Path: path, Wanted: func(value any) bool { return value == "None" }, NotNull: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([][]string{{"/a u", "/b u"}}, got); diff != "" {
+			t.Errorf("found as %s (-want +got):\n%s", declared, diff)
+		}
+	}
+}
+
+// TestPlansShowTheWayOfACollection: what has no strategy is patched, and its plan must not
+// promise that admission is left out.
+func TestPlansShowTheWayOfACollection(t *testing.T) {
+	services := corev1.SchemeGroupVersion.WithResource("services")
+	for resource, want := range map[schema.GroupVersionResource]string{
+		statefulSets: "in storage; admission and webhooks are not called",
+		services:     "through the API",
+	} {
+		e, _ := editStored(t, resource, auditinternal.LevelNone, nil)
+		path := map[bool]string{true: maxUnavailable, false: "spec.internalTrafficPolicy"}[resource == statefulSets]
+		got, err := task.ClearField(resource, path).Way(t.Context(), task.Clients{Storage: e.stored, Editor: e})
+		if err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", resource.Resource, got, err, want)
+		}
 	}
 }
 

@@ -351,19 +351,21 @@ func findInTime(ctx context.Context, clients task.Clients, t task.Task) (found [
 // drain waits until no search runs; its context has been canceled.
 func (f *finder) drain() { f.wait.Wait() }
 
-// planned returns what one task would handle, for a plan.
-func planned(ctx context.Context, clients task.Clients, t task.Task) (v1alpha1.PlannedTask, error) {
+// planned returns what one task would handle, for a plan. With a *task.BlockedError it
+// returns what the task does.
+func planned(ctx context.Context, clients task.Clients, t task.Task) (p v1alpha1.PlannedTask, err error) {
+	way, err := t.Way(ctx, clients)
+	if err != nil {
+		return p, err
+	}
+	p = v1alpha1.PlannedTask{Name: t.Name, Message: t.Description}
+	if way != "" {
+		p.Message += ", " + way
+	}
 	leftovers, err := t.Find(ctx, clients)
 	if err != nil {
-		return v1alpha1.PlannedTask{}, err
+		return p, err
 	}
-	return v1alpha1.PlannedTask{Name: t.Name, Message: withWay(clients, t), Leftovers: leftovers}, nil
-}
-
-// withWay is what a task does, and in which way.
-func withWay(clients task.Clients, t task.Task) string {
-	if way := t.Way(clients); way != "" {
-		return t.Description + ", " + way
-	}
-	return t.Description
+	p.Leftovers = leftovers
+	return p, nil
 }

@@ -127,7 +127,6 @@ func (o *planner) planStep(ctx context.Context, feature string, plan transition.
 			p, err = planned(ctx, o.config.Tasks, declared)
 			switch {
 			case errors.As(err, &blocked):
-				p = v1alpha1.PlannedTask{Name: name, Message: withWay(o.config.Tasks, declared)}
 				outlook.Held = append(outlook.Held, fmt.Sprintf("task %s is blocked: %s", name, blocked.Message))
 			case err != nil:
 				return nil, outlook, apierrors.NewInternalError(fmt.Errorf("planning task %s of feature %s: %w", name, feature, err))

@@ -90,7 +90,15 @@ func newClearField(c clearField, field string) Task {
 		version: resource.Version,
 
 		throughStatus: len(c.subresources) > 0,
-		editsStorage:  true,
+		inStorage: func(ctx context.Context, clients Clients) (stored bool, err error) {
+			err = anyVersion(ctx, clients, resource, []Path{path}, func(served schema.GroupVersionResource) error {
+				if stored, err = c.in(served).inStorage(ctx, clients); stored || err != nil {
+					return err
+				}
+				return onlyElsewhere(clients, served)
+			})
+			return stored, err
+		},
 	}
 }
 
@@ -137,8 +145,8 @@ func (c clearField) find(ctx context.Context, clients Clients) ([]v1alpha1.Resou
 // obstacles returns the objects from which the field may not be removed. Admission decides
 // that, which is not asked about edits in storage.
 func (c clearField) obstacles(ctx context.Context, clients Clients) (Outlook, error) {
-	if clients.Editor != nil {
-		return Outlook{}, nil
+	if stored, err := c.inStorage(ctx, clients); stored || err != nil {
+		return Outlook{}, err
 	}
 	return tryEach(ctx, clients, c.resource, c.has, fmt.Sprintf("to have %s removed", c.path), func(ctx context.Context, o *unstructured.Unstructured) error {
 		patch, err := c.patch(o, nil)
@@ -165,15 +173,16 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 		klog.FromContext(ctx).Info("Clearing a field through the API, not in storage", "resource", c.resource.GroupResource(), "field", c.path.String(), "reason", through.Reason)
 	}
 	progress, limiter := newProgressTracker(attempt, apiTokens), newWriteLimiter()
-	return c.passes(clients, progress, func(from string) error {
+	retry := func(ctx context.Context, namespace, name string) bool { return c.clears(ctx, clients, namespace, name) }
+	return c.passes(progress, retry, func(from string) error {
 		return c.pass(ctx, clients, from, attempt, progress, limiter)
 	})
 }
 
 // passes walks through the collection until a whole pass finds no object with the field.
 // The first pass resumes where an earlier attempt stopped, even one of a server that
-// crashed.
-func (c clearField) passes(clients Clients, progress *progressTracker, pass func(from string) error) error {
+// crashed. Retry tries an object that refused, for progressTracker.blocked.
+func (c clearField) passes(progress *progressTracker, retry func(ctx context.Context, namespace, name string) bool, pass func(from string) error) error {
 	from := progress.from
 	for range maxPasses {
 		before := progress.foundSoFar()
@@ -183,7 +192,7 @@ func (c clearField) passes(clients Clients, progress *progressTracker, pass func
 		if from == "" && progress.foundSoFar() == before {
 			return nil
 		}
-		if err := progress.blocked(c, clients); err != nil {
+		if err := progress.blocked(c, retry); err != nil {
 			return err
 		}
 		from = ""
@@ -222,6 +231,16 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 		progress.pageDone(int64(len(page.Items)), remaining, page.GetContinue())
 		return nil
 	})
+}
+
+// clears returns whether an object that refused is cleared now, or is gone.
+func (c clearField) clears(ctx context.Context, clients Clients, namespace, name string) bool {
+	current, err := clients.Dynamic.Resource(c.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	_, err = c.clear(ctx, clients, current)
+	return err == nil
 }
 
 // clear removes the field from one object, and leaves all else with its owners. The

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,15 +34,36 @@ type storedClear struct {
 	edits    FieldEdits
 	progress *progressTracker
 	limiter  *editLimiter
+	// inAPI is the task in the version in which the API shows the objects. It is found out
+	// once one of them has to be written there.
+	inAPI func() (clearField, error)
+}
+
+// inStorage returns true if run begins in storage. What its pages and objects leave to the
+// API is not known before they are read.
+func (c clearField) inStorage(ctx context.Context, clients Clients) (bool, error) {
+	if clients.Editor == nil {
+		return false, nil
+	}
+	_, err := c.edits(ctx, clients, Attempt{})
+	if isThroughAPI(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// edits gives access to the stored objects.
+func (c clearField) edits(ctx context.Context, clients Clients, attempt Attempt) (FieldEdits, error) {
+	return clients.Editor.Edits(ctx, FieldEdit{
+		Resource: c.resource, Path: c.path.String(), Namespace: clients.namespace, Uncontrolled: c.uncontrolled,
+		Manager: clients.fieldManager(), Feature: attempt.Feature, TransitionID: attempt.TransitionID,
+	})
 }
 
 // runStored is run in storage. Its error is a *ThroughAPIError if the collection has to be
 // cleared through the API.
 func (c clearField) runStored(ctx context.Context, clients Clients, attempt Attempt) error {
-	edits, err := clients.Editor.Edits(ctx, FieldEdit{
-		Resource: c.resource, Path: c.path.String(), Namespace: clients.namespace, Uncontrolled: c.uncontrolled,
-		Manager: clients.fieldManager(), Feature: attempt.Feature, TransitionID: attempt.TransitionID,
-	})
+	edits, err := c.edits(ctx, clients, attempt)
 	if err != nil {
 		return err
 	}
@@ -49,7 +71,26 @@ func (c clearField) runStored(ctx context.Context, clients Clients, attempt Atte
 		clearField: c, clients: clients, attempt: attempt, edits: edits,
 		progress: newProgressTracker(attempt, storedTokens), limiter: newEditLimiter(edits.Probe),
 	}
-	return c.passes(clients, s.progress, func(from string) error { return s.pass(ctx, from) })
+	s.inAPI = sync.OnceValues(func() (clearField, error) { return c.shown(ctx, clients) })
+	return c.passes(s.progress, s.clears, func(from string) error { return s.pass(ctx, from) })
+}
+
+// shown returns the task in the version in which the API shows the objects. It is a
+// *BlockedError if no served version has the field.
+func (c clearField) shown(ctx context.Context, clients Clients) (clearField, error) {
+	fields := []Path{c.path}
+	resource, err := shownIn(ctx, clients, c.resource, fields)
+	var elsewhere *servedElsewhereError
+	if errors.As(err, &elsewhere) {
+		err = blockedElsewhere(ctx, clients, c.resource, elsewhere.versions, fields)
+	}
+	return c.in(resource), err
+}
+
+// clears is clearField.clears for an object that the API refused to change.
+func (s *storedClear) clears(ctx context.Context, namespace, name string) bool {
+	inAPI, err := s.inAPI()
+	return err == nil && inAPI.clears(ctx, s.clients, namespace, name)
 }
 
 // pass clears what one walk through what is stored finds. The next page is read while one
@@ -143,16 +184,30 @@ func (s *storedClear) write(within, ctx context.Context, edit Edit) error {
 
 // throughAPI clears one object through the API, which decides about it.
 func (s *storedClear) throughAPI(ctx context.Context, edit Edit) error {
-	current, err := s.clients.Dynamic.Resource(s.resource).Namespace(edit.Namespace).Get(ctx, edit.Name, metav1.GetOptions{})
+	inAPI, err := s.inAPI()
+	if err != nil {
+		return err
+	}
+	current, err := s.clients.Dynamic.Resource(inAPI.resource).Namespace(edit.Namespace).Get(ctx, edit.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return s.gone(ctx, edit)
 	case err != nil:
 		return fmt.Errorf("reading it through the API: %w", err)
 	}
 	if s.spares(current) {
 		return nil
 	}
-	_, err = s.clear(ctx, s.clients, current)
+	_, err = inAPI.clear(ctx, s.clients, current)
 	return err
+}
+
+// gone returns nil if an object that the API does not find is not stored any more. The API
+// answers the same for an object in a version that it has ceased to serve.
+func (s *storedClear) gone(ctx context.Context, edit Edit) error {
+	next, err := s.edits.Again(ctx, edit.Key)
+	if err != nil || next == nil {
+		return err
+	}
+	return errors.New("the API does not find it, and it is stored")
 }

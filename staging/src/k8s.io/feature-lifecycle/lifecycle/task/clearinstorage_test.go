@@ -19,9 +19,11 @@ package task
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,12 +40,16 @@ import (
 // edited is what is stored of widgets, which the server serves, too.
 type edited struct {
 	*wire
+	// in is the version in which the fake server keeps the objects.
+	in schema.GroupVersionResource
 	// pageSize is the number of objects that a page is read from.
 	pageSize int
 	// refuse, if not nil, returns the answer to the edit of an object, nil if it is written.
 	refuse func(name string) error
-	// unfit, if not nil, is why no object can be edited.
-	unfit error
+	// unfit, if not nil, is why no object can be edited, and unedited returns why a
+	// collection cannot be.
+	unfit    error
+	unedited func(FieldEdit) error
 
 	mu sync.Mutex
 	// what was asked for, and from where pages were read.
@@ -56,7 +62,17 @@ type edited struct {
 }
 
 func storeWidgets(objects ...*unstructured.Unstructured) *edited {
-	return &edited{wire: &wire{server: serve(objects...)}, pageSize: 4}
+	return &edited{wire: &wire{server: serve(objects...)}, in: widgets, pageSize: 4}
+}
+
+// storeElsewhere stores widgets in v1, and serves them in v2 alone, in which objects have
+// the same fields if hasField is true.
+func storeElsewhere(hasField bool, objects ...*unstructured.Unstructured) (*edited, Clients) {
+	e := &edited{wire: servedElsewhere(objects...), in: v2, pageSize: 4}
+	clients := e.clients()
+	clients.Mapper = mapperOf(v2.GroupVersion().WithKind("Widget"))
+	clients.HasField = func(resource schema.GroupVersionResource, _ string) bool { return hasField && resource == v2 }
+	return e, clients
 }
 
 func (e *edited) clients() Clients {
@@ -69,12 +85,17 @@ func (e *edited) Edits(_ context.Context, what FieldEdit) (FieldEdits, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.what = what
+	if e.unedited != nil {
+		if err := e.unedited(what); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
 // objects are those of the server, in the order of their names.
 func (e *edited) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
-	list, err := e.server.Resource(widgets).Namespace("ns").List(ctx, metav1.ListOptions{})
+	list, err := e.server.Resource(e.in).Namespace("ns").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +130,7 @@ func (e *edited) Page(ctx context.Context, from string) (EditPage, error) {
 }
 
 func (e *edited) Again(ctx context.Context, key string) (*Edit, error) {
-	object, err := e.server.Resource(widgets).Namespace("ns").Get(ctx, key, metav1.GetOptions{})
+	object, err := e.server.Resource(e.in).Namespace("ns").Get(ctx, key, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -182,7 +203,7 @@ func (e *edited) edit(object unstructured.Unstructured) *Edit {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.wrote = append(e.wrote, name)
-		return e.Tracker().Update(widgets, after, "ns")
+		return e.Tracker().Update(e.in, after, "ns")
 	}}
 }
 
@@ -273,6 +294,91 @@ func TestEditsInStorageThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestObjectsOfAVersionThatIsNotServedAreClearedInAnother: storage finds them in the
+// declared version, in which the API would answer as if they were gone.
+func TestObjectsOfAVersionThatIsNotServedAreClearedInAnother(t *testing.T) {
+	odd := func(name string) error {
+		return map[string]error{"w01": &ThroughAPIError{Reason: "it is odd"}}[name]
+	}
+	clearing := ClearField(widgets, "spec.field")
+	t.Run("with the field", func(t *testing.T) {
+		e, clients := storeElsewhere(true, many(3)...)
+		e.refuse = odd
+		if err := clearing.Run(t.Context(), clients, ignored); err != nil {
+			t.Error(err)
+		}
+		if left, patched := e.left(t), e.requests("patch"); left != nil || len(patched) != 1 || patched[0].name != "w01" {
+			t.Errorf("%v have the field after %v", left, patched)
+		}
+		e.permitted(t, clearing)
+	})
+	t.Run("without the field", func(t *testing.T) {
+		e, clients := storeElsewhere(false, many(3)...)
+		e.refuse = odd
+		blocked := blockedBy(t, clearing, clients, ignored)
+		if want := "widgets.example.com is served in v2 and not in v1, and objects are there that show no spec.field in it: "; !strings.HasPrefix(blocked.Message, want) {
+			t.Errorf("got %q, want %q", blocked.Message, want)
+		}
+		if left := e.left(t); !slices.Equal(left, []string{"w01"}) {
+			t.Errorf("%v have the field, want the odd one", left)
+		}
+	})
+	t.Run("refused there for a time", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e, clients := storeElsewhere(true, many(3)...)
+			e.refuse = odd
+			var permitted atomic.Bool
+			e.before = func(_ context.Context, r request) error {
+				if r.verb == "patch" && !permitted.Load() {
+					return deny(http.StatusForbidden)
+				}
+				return nil
+			}
+			done := stillBlocked(t, blockedBy(t, clearing, clients, ignored))
+			permitted.Store(true)
+			select {
+			case err := <-done:
+				if left := e.left(t); err != nil || left != nil {
+					t.Errorf("it ended with %v, and %v have the field", err, left)
+				}
+			case <-time.After(time.Hour):
+				t.Error("it did not end")
+			}
+		})
+	})
+}
+
+// TestWhatTheAPIDoesNotFindIsGoneIfItIsNotStored: the API may have ceased to serve the
+// version.
+func TestWhatTheAPIDoesNotFindIsGoneIfItIsNotStored(t *testing.T) {
+	for name, stored := range map[string]bool{"deleted": false, "stored": true} {
+		t.Run(name, func(t *testing.T) {
+			e := storeWidgets(many(3)...)
+			e.refuse = func(name string) error {
+				if name != "w01" {
+					return nil
+				}
+				if !stored {
+					if err := e.Tracker().Delete(widgets, "ns", name); err != nil {
+						return err
+					}
+				}
+				return &ThroughAPIError{Reason: "it is odd"}
+			}
+			e.before = func(_ context.Context, r request) error {
+				if r.verb == "get" && r.resource == widgets.GroupResource() {
+					return apierrors.NewNotFound(r.resource, r.name)
+				}
+				return nil
+			}
+			err := ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), ignored)
+			if stored && (err == nil || err.Error() != "clearing ns/w01: the API does not find it, and it is stored") || !stored && err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestCollectionsThatOnlyTheAPIClears(t *testing.T) {
 	e := storeWidgets(many(6)...)
 	e.unfit = &ThroughAPIError{Reason: "they are stored as CBOR"}
@@ -302,24 +408,92 @@ func TestTasksThatChooseTheAPI(t *testing.T) {
 }
 
 func TestWayOfATask(t *testing.T) {
-	clearing, storage := ClearField(widgets, "spec.field"), Clients{Storage: store(), Editor: storeWidgets()}
-	for want, of := range map[string]struct {
-		task    Task
-		clients Clients
-	}{
-		"": {clearing, Clients{}},
-		"in storage; admission and webhooks are not called": {clearing, storage},
-		"through the API": {clearing.ThroughAPI(), storage},
-	} {
-		if got := of.task.Way(of.clients); got != want {
-			t.Errorf("got %q, want %q", got, want)
+	const inStorage, throughAPI = "in storage; admission and webhooks are not called", "through the API"
+	clearing, odd := ClearField(widgets, "spec.field"), &ThroughAPIError{Reason: "it has no row in the table"}
+	trouble := errors.New("the definition cannot be read")
+	only := func(served schema.GroupVersionResource) func(FieldEdit) error {
+		return func(what FieldEdit) error {
+			if what.Resource != served {
+				return odd
+			}
+			return nil
 		}
 	}
-	if got := clearing.Way(Clients{Storage: store()}); got != "through the API" {
-		t.Errorf("with an API alone: %q", got)
+	for name, tc := range map[string]struct {
+		task Task
+		// unedited is the Editor's answer, and api is true where there is none.
+		unedited func(FieldEdit) error
+		api      bool
+		// elsewhere is true for a collection that is served in v2 alone.
+		elsewhere, hasField bool
+		want                string
+		failure             error
+	}{
+		"a collection that the editor takes":                 {task: clearing, want: inStorage},
+		"one that it leaves to the API":                      {task: clearing, unedited: only(v2), want: throughAPI},
+		"one that it leaves to the API, in a namespace":      {task: clearing.InNamespace("ns"), unedited: only(v2), want: throughAPI},
+		"an editor that does not know":                       {task: clearing, unedited: func(FieldEdit) error { return trouble }, failure: trouble},
+		"a task that chooses the API":                        {task: clearing.ThroughAPI(), want: throughAPI},
+		"a server with an API alone":                         {task: clearing, api: true, want: throughAPI},
+		"a task that only waits":                             {task: WaitForNone(widgets, "fields", "spec.field"), want: ""},
+		"a version that is not served, edited in the other":  {task: clearing, unedited: only(v2), elsewhere: true, hasField: true, want: inStorage},
+		"a version that is not served, edited in itself":     {task: clearing, unedited: only(widgets), elsewhere: true, want: inStorage},
+		"a version that is not served, and no other will do": {task: clearing, unedited: only(widgets.GroupResource().WithVersion("v3")), elsewhere: true, want: throughAPI},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := storeWidgets(many(2)...)
+			clients := e.clients()
+			if tc.elsewhere {
+				e, clients = storeElsewhere(tc.hasField, many(2)...)
+			}
+			e.unedited = tc.unedited
+			if tc.api {
+				clients.Editor = nil
+			}
+			if got, err := tc.task.Way(t.Context(), clients); got != tc.want || !errors.Is(err, tc.failure) {
+				t.Errorf("got %q, %v, want %q, %v", got, err, tc.want, tc.failure)
+			}
+		})
 	}
-	if got := WaitForNone(widgets, "fields", "spec.field").Way(storage); got != "" {
-		t.Errorf("a task that only waits goes %q", got)
+	if way, err := clearing.Way(t.Context(), Clients{}); way != "" || err != nil {
+		t.Errorf("without storage: %q, %v", way, err)
+	}
+}
+
+// TestObstaclesOfTheWayThatIsTaken checks that admission is tried where the editor leaves a
+// collection to the API, and only there.
+func TestObstaclesOfTheWayThatIsTaken(t *testing.T) {
+	clearing := ClearField(widgets, "spec.field")
+	for name, tc := range map[string]struct {
+		unedited error
+		held     int
+	}{
+		"in storage":      {nil, 0},
+		"through the API": {&ThroughAPIError{Reason: "it has no row in the table"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := storeWidgets(many(2)...)
+			e.unedited = func(FieldEdit) error { return tc.unedited }
+			e.before = func(_ context.Context, r request) error {
+				if r.verb == "patch" {
+					return deny(http.StatusForbidden)
+				}
+				return nil
+			}
+			found, err := clearing.Obstacles(t.Context(), e.clients())
+			if err != nil || len(found.Held) != tc.held {
+				t.Errorf("got %+v, %v, want %d held", found, err, tc.held)
+			}
+			var blocked *BlockedError
+			if err := clearing.Run(t.Context(), e.clients(), ignored); errors.As(err, &blocked) != (tc.held > 0) {
+				t.Errorf("then it ended with %v", err)
+			}
+		})
+	}
+	e, trouble := storeWidgets(), errors.New("the definition cannot be read")
+	e.unedited = func(FieldEdit) error { return trouble }
+	if found, err := clearing.Obstacles(t.Context(), e.clients()); !errors.Is(err, trouble) {
+		t.Errorf("got %+v, %v", found, err)
 	}
 }
 

@@ -18,6 +18,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -145,12 +146,12 @@ func (t Task) ThroughAPI() Task {
 	if t.invalid != nil {
 		return t
 	}
-	if !t.editsStorage {
+	if t.inStorage == nil {
 		t.invalid = fmt.Errorf("task %s: ThroughAPI is for tasks that clear a field", t.Name)
 		return t
 	}
 	run, obstacles := t.Run, t.Obstacles
-	t.throughAPI = true
+	t.inStorage = func(context.Context, Clients) (bool, error) { return false, nil }
 	t.Run = func(ctx context.Context, clients Clients, attempt Attempt) error {
 		clients.Editor = nil
 		return run(ctx, clients, attempt)
@@ -163,14 +164,21 @@ func (t Task) ThroughAPI() Task {
 }
 
 // Way describes how the task changes objects with these clients, "" where there is only
-// one way. It follows the Description in plans.
-func (t Task) Way(clients Clients) string {
+// one way. It follows the Description in plans. The Editor decides about the collection as a
+// whole; single objects that it leaves to the API later are not foreseen.
+func (t Task) Way(ctx context.Context, clients Clients) (string, error) {
+	if t.inStorage == nil || clients.Storage == nil {
+		return "", nil
+	}
+	stored, err := t.inStorage(ctx, clients)
+	var blocked *BlockedError
 	switch {
-	case !t.editsStorage || clients.Storage == nil:
-		return ""
-	case t.throughAPI || clients.Editor == nil:
-		return "through the API"
+	case err != nil && !errors.As(err, &blocked):
+		return "", fmt.Errorf("finding out whether storage can be edited: %w", err)
+	case stored:
+		return "in storage; admission and webhooks are not called", nil
 	default:
-		return "in storage; admission and webhooks are not called"
+		// The API blocks the task, too, in a version that it does not serve.
+		return "through the API", nil
 	}
 }

@@ -94,6 +94,11 @@ func (t Task) InNamespace(namespace string) Task {
 			return obstacles(ctx, limited)
 		}
 	}
+	if inStorage := t.inStorage; inStorage != nil {
+		t.inStorage = func(ctx context.Context, clients Clients) (bool, error) {
+			return inStorage(ctx, clients.limited(namespace))
+		}
+	}
 	t.Rules, t.NamespacedRules = limitRules(t.Rules, namespace, resource)
 	return t
 }

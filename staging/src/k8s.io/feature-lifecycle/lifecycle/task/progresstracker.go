@@ -25,8 +25,6 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 )
 
@@ -169,8 +167,9 @@ func (t *progressTracker) verify() {
 }
 
 // blocked returns why a pass was not enough, nil when it was: an error that
-// names the objects that refused, or the server's trouble.
-func (t *progressTracker) blocked(c clearField, clients Clients) error {
+// names the objects that refused, or the server's trouble. Retry returns whether one that
+// refused does not any more.
+func (t *progressTracker) blocked(c clearField, retry func(ctx context.Context, namespace, name string) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -189,14 +188,7 @@ func (t *progressTracker) blocked(c clearField, clients Clients) error {
 			phrase.Objects(t.refused, c.resource.GroupResource(), "refuses", "refuse"), c.path, strings.Join(named, "; ")),
 		// One of them shows when it is worth retrying all.
 		Until: func(ctx context.Context) error {
-			return probe(ctx, func(ctx context.Context) bool {
-				current, err := clients.Dynamic.Resource(c.resource).Namespace(first.namespace).Get(ctx, first.name, metav1.GetOptions{})
-				if err != nil {
-					return apierrors.IsNotFound(err)
-				}
-				_, err = c.clear(ctx, clients, current)
-				return err == nil
-			})
+			return probe(ctx, func(ctx context.Context) bool { return retry(ctx, first.namespace, first.name) })
 		},
 	}
 }

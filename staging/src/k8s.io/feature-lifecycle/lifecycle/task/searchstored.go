@@ -25,18 +25,27 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
-// matched are the objects that a search of stored objects matches.
+// matched are the objects that a search matches.
 type matched struct {
 	// total is their number, and first are some of them.
 	total int64
 	first []object
 }
 
-func (m *matched) add(found FoundObject) {
+func (m *matched) add(found object) {
 	m.total++
 	if len(m.first) < maxExamples {
-		m.first = append(m.first, object{found.Namespace(), found.Name(), string(found.UID())})
+		m.first = append(m.first, found)
 	}
+}
+
+// addStored is add for a stored object, of which no more is read than is kept.
+func (m *matched) addStored(found FoundObject) {
+	if len(m.first) == maxExamples {
+		m.total++
+		return
+	}
+	m.add(object{found.Namespace(), found.Name(), string(found.UID())})
 }
 
 // searchStored searches the stored objects of a resource, of the namespace that the clients
@@ -46,7 +55,7 @@ func searchStored(ctx context.Context, clients Clients, resource schema.GroupVer
 		return clients.shared.search(ctx, clients.of(resource), search)
 	}
 	result := &matched{}
-	err := clients.Editor.Search(ctx, resource, clients.namespace, []FieldSearch{search}, func(_ int, found FoundObject) { result.add(found) })
+	err := clients.Editor.Search(ctx, resource, clients.namespace, []FieldSearch{search}, func(_ int, found FoundObject) { result.addStored(found) })
 	return result, err
 }
 

@@ -186,9 +186,9 @@ type Task struct {
 	about         schema.GroupResource
 	version       string
 	throughStatus bool
-	// editsStorage is true for a task that edits what is stored where Clients.Editor is
-	// set, and throughAPI for one that never does.
-	editsStorage, throughAPI bool
+	// inStorage returns whether the task edits objects where they are stored with these
+	// clients; nil for a task that never does.
+	inStorage func(ctx context.Context, clients Clients) (bool, error)
 	// defines are resources that the task defines, and manifests what it installs or deletes.
 	defines   []schema.GroupResource
 	manifests []*unstructured.Unstructured

@@ -85,6 +85,37 @@ func blockedElsewhere(ctx context.Context, clients Clients, declared schema.Grou
 	}}
 }
 
+// shownIn returns the version of a resource in which the API shows what a task found in
+// storage, which has objects in versions that the API does not serve. That is the declared
+// one, or if it is not served, one with the same fields. If none is served it is the
+// declared one, too: the API's answer tells what is wrong. The error is a
+// *servedElsewhereError if no served version has the fields.
+func shownIn(ctx context.Context, clients Clients, declared schema.GroupVersionResource, fields []Path) (schema.GroupVersionResource, error) {
+	err := onlyElsewhere(clients, declared)
+	var elsewhere *servedElsewhereError
+	if !errors.As(err, &elsewhere) {
+		return declared, err
+	}
+	version, err := sameFields(ctx, clients, declared.GroupResource(), elsewhere.versions, fields)
+	switch {
+	case err != nil:
+		return declared, err
+	case version == "":
+		return declared, elsewhere
+	}
+	return declared.GroupResource().WithVersion(version), nil
+}
+
+// onlyElsewhere returns a *servedElsewhereError if a resource is served, and not in the
+// declared version.
+func onlyElsewhere(clients Clients, declared schema.GroupVersionResource) error {
+	versions, err := servedVersions(clients, declared.GroupResource())
+	if err != nil || len(versions) == 0 || slices.Contains(versions, declared.Version) {
+		return err
+	}
+	return &servedElsewhereError{declared: declared, versions: versions}
+}
+
 // servedElsewhereError is returned for a resource that is not served in the version for
 // which a task is declared. It has the versions in which it is, the preferred one
 // first.

@@ -18,6 +18,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -149,19 +150,19 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 		return err
 	}
 	begun := time.Now()
-	using, walked, total, err := w.inUse(ctx, clients)
+	using, err := w.inUse(ctx, clients)
 	if err != nil {
 		return err
 	}
-	attempt.Report(Progress{Done: walked - total, Total: walked})
-	if total == 0 {
+	attempt.Report(Progress{Done: using.read - using.total, Total: using.read})
+	if using.total == 0 {
 		return nil
 	}
 	took := time.Since(begun)
 	return &BlockedError{
-		Message: w.message(total, using),
+		Message: w.message(using.total, using.first),
 		Until: func(ctx context.Context) error {
-			if err := untilOneIsGone(ctx, clients, w.resource, using, w.matches); err != nil {
+			if err := w.untilOneIsGone(ctx, clients, using); err != nil {
 				return err
 			}
 			return rest(ctx, took)
@@ -169,32 +170,54 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 	}
 }
 
-// inUse returns the first objects that match, how many were read, and how many of them
-// match.
-func (w waitForNone) inUse(ctx context.Context, clients Clients) (using []object, walked, total int64, err error) {
+// usage are the objects that a task waits for.
+type usage struct {
+	matched
+	// read is the number of objects that were read.
+	read int64
+	// stored is true if they were found in storage. The API may not serve the version then.
+	stored bool
+}
+
+// untilOneIsGone watches the first of the objects through the API.
+func (w waitForNone) untilOneIsGone(ctx context.Context, clients Clients, using usage) error {
+	if !using.stored {
+		return untilOneIsGone(ctx, clients, w.resource, using.first, w.matches)
+	}
+	resource, err := shownIn(ctx, clients, w.resource, w.paths())
+	var elsewhere *servedElsewhereError
+	if errors.As(err, &elsewhere) {
+		// The fields are seen in storage alone, but every version shows a deletion.
+		resource = resource.GroupResource().WithVersion(elsewhere.versions[0])
+		return untilOneIsGone(ctx, clients, resource, using.first, func(*unstructured.Unstructured) bool { return true })
+	}
+	if err != nil {
+		return err
+	}
+	return untilOneIsGone(ctx, clients, resource, using.first, w.matches)
+}
+
+// inUse returns the objects that match.
+func (w waitForNone) inUse(ctx context.Context, clients Clients) (using usage, err error) {
 	if clients.Editor != nil {
 		result, err := searchStored(ctx, clients, w.resource, w.search())
 		if err == nil {
-			return result.first, result.total, result.total, nil
+			return usage{matched: *result, read: result.total, stored: true}, nil
 		}
 		if !isThroughAPI(err) {
-			return nil, 0, 0, err
+			return usage{}, err
 		}
 	}
 	err = forEachPage(ctx, clients, w.resource, "", func(page *unstructured.UnstructuredList) error {
-		walked += int64(len(page.Items))
+		using.read += int64(len(page.Items))
 		for i := range page.Items {
-			found := &page.Items[i]
-			if !w.matches(found) {
-				continue
-			}
-			if total++; len(using) < maxExamples {
-				using = append(using, object{found.GetNamespace(), found.GetName(), string(found.GetUID())})
+			if found := &page.Items[i]; w.matches(found) {
+				using.add(object{found.GetNamespace(), found.GetName(), string(found.GetUID())})
 			}
 		}
 		return nil
 	})
-	return using, walked, total, err
+	return using, err
 }
 
 // message reads "waiting for 2 pods using volume source clusterTrustBundle: ns/a, ns/b".

@@ -150,6 +150,54 @@ func TestWaitForNoneRetriesWhenOneIsDeleted(t *testing.T) {
 	}
 }
 
+// TestObjectsOfAVersionThatIsNotServedAreWatchedInAnother: storage finds them in the
+// declared version, in which the API would answer each watch with NotFound.
+func TestObjectsOfAVersionThatIsNotServedAreWatchedInAnother(t *testing.T) {
+	changed := widget("w00", "y")
+	changed.SetAPIVersion(v2.GroupVersion().String())
+	for name, tc := range map[string]struct {
+		hasField bool
+		act      func(s *server) error
+		ends     bool
+	}{
+		"deleted, in a version with the field":             {true, func(s *server) error { return s.Tracker().Delete(v2, "ns", "w00") }, true},
+		"another value, in a version with the field":       {true, func(s *server) error { return s.Tracker().Update(v2, changed, "ns") }, true},
+		"deleted, in a version without the field":          {false, func(s *server) error { return s.Tracker().Delete(v2, "ns", "w00") }, true},
+		"another value, in a version without the field":    {false, func(s *server) error { return s.Tracker().Update(v2, changed, "ns") }, false},
+		"nothing happens, in a version with the field":     {true, func(*server) error { return nil }, false},
+		"nothing happens, in a version that has no fields": {false, func(*server) error { return nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, clients := storeElsewhere(tc.hasField, widget("w00", "x"))
+				waiting := WaitForNone(widgets, "x", "spec.field=x")
+				blocked := blockedBy(t, waiting, clients, ignored)
+				if want := "waiting for 1 widgets.example.com using x: ns/w00"; blocked.Message != want {
+					t.Errorf("got %q, want %q", blocked.Message, want)
+				}
+				done := make(chan error, 1)
+				go func() { done <- blocked.Until(t.Context()) }()
+				// The watch is there then.
+				<-time.After(time.Minute)
+				if err := tc.act(e.server); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case err := <-done:
+					if err != nil || !tc.ends {
+						t.Errorf("it ended with %v, want it to end: %t", err, tc.ends)
+					}
+				case <-time.After(time.Hour):
+					if tc.ends {
+						t.Error("it did not end")
+					}
+				}
+				e.permitted(t, waiting)
+			})
+		})
+	}
+}
+
 func TestTasksForPodTemplates(t *testing.T) {
 	for name, tasks := range map[string][]Task{
 		"ClearPodTemplates": ClearPodTemplates("x", "spec.containers[*].x"),
