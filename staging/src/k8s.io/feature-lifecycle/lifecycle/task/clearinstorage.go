@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,8 @@ type storedClear struct {
 	edits    FieldEdits
 	progress *progressTracker
 	limiter  *editLimiter
+	// patches limits what goes through the API: far fewer writes keep that busy.
+	patches *writeLimiter
 	// inAPI is the task in the version in which the API shows the objects. It is found out
 	// once one of them has to be written there.
 	inAPI func() (clearField, error)
@@ -69,7 +72,7 @@ func (c clearField) runStored(ctx context.Context, clients Clients, attempt Atte
 	}
 	s := &storedClear{
 		clearField: c, clients: clients, attempt: attempt, edits: edits,
-		progress: newProgressTracker(attempt, storedTokens), limiter: newEditLimiter(edits.Probe),
+		progress: newProgressTracker(attempt, storedTokens), limiter: newEditLimiter(edits.Probe), patches: newWriteLimiter(),
 	}
 	s.inAPI = sync.OnceValues(func() (clearField, error) { return c.shown(ctx, clients) })
 	return c.passes(s.progress, s.clears, func(from string) error { return s.pass(ctx, from) })
@@ -169,6 +172,9 @@ func (s *storedClear) write(within, ctx context.Context, edit Edit) error {
 		case err == nil:
 			return nil
 		case errors.As(err, &through):
+			if err := within.Err(); err != nil {
+				return err
+			}
 			return s.throughAPI(ctx, edit)
 		case !apierrors.IsConflict(err):
 			return err
@@ -182,10 +188,17 @@ func (s *storedClear) write(within, ctx context.Context, edit Edit) error {
 	return errWrittenByOthers
 }
 
-// throughAPI clears one object through the API, which decides about it.
-func (s *storedClear) throughAPI(ctx context.Context, edit Edit) error {
+// throughAPI clears one object through the API, which decides about it. It may have waited
+// for others, and reads the object, so that the revision of the edit guards nothing: whether
+// the transition is still wanted is checked again.
+func (s *storedClear) throughAPI(ctx context.Context, edit Edit) (err error) {
 	inAPI, err := s.inAPI()
 	if err != nil {
+		return err
+	}
+	began, took := s.patches.begin(), time.Duration(0)
+	defer func() { s.patches.end(began, outcomeOf(took, err)) }()
+	if err := s.attempt.check(ctx); err != nil {
 		return err
 	}
 	current, err := s.clients.Dynamic.Resource(inAPI.resource).Namespace(edit.Namespace).Get(ctx, edit.Name, metav1.GetOptions{})
@@ -198,7 +211,7 @@ func (s *storedClear) throughAPI(ctx context.Context, edit Edit) error {
 	if s.spares(current) {
 		return nil
 	}
-	_, err = inAPI.clear(ctx, s.clients, current)
+	took, err = inAPI.clear(ctx, s.clients, current)
 	return err
 }
 

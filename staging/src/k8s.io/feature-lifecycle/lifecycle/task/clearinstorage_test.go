@@ -549,6 +549,41 @@ func TestUnwantedTransitionsEditNothing(t *testing.T) {
 	}
 }
 
+// TestWritesLeftToTheAPIAreFew: what keeps storage busy is far too much for the API. Each of
+// them asks again whether the transition is wanted.
+func TestWritesLeftToTheAPIAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := storeWidgets(many(2 * firstEdits)...)
+		e.pageSize = 2 * firstEdits
+		e.refuse = func(string) error { return &ThroughAPIError{Reason: "it is stored as CBOR"} }
+		unwanted := errors.New("the gate is on again")
+		ctx, cancel := context.WithCancel(t.Context())
+		var checks, waiting atomic.Int64
+		done := make(chan error)
+		go func() {
+			done <- ClearField(widgets, "spec.field").Run(t.Context(), e.clients(), Attempt{Report: func(Progress) {}, Check: func(context.Context) error {
+				if checks.Add(1) == 1 {
+					return nil
+				}
+				waiting.Add(1)
+				<-ctx.Done()
+				return unwanted
+			}})
+		}()
+		synctest.Wait()
+		if n := waiting.Load(); n != fewWriters {
+			t.Errorf("%d writes are under way, want %d", n, fewWriters)
+		}
+		cancel()
+		if err := <-done; err == nil {
+			t.Error("the task ended although nothing was written")
+		}
+		if requests := e.requests("get", "patch"); slices.ContainsFunc(requests, func(r request) bool { return r.resource == widgets.GroupResource() }) {
+			t.Errorf("the API got %v", requests)
+		}
+	})
+}
+
 func TestFieldsWrittenMeanwhileAreFoundInStorage(t *testing.T) {
 	e := storeWidgets(many(3)...)
 	again := sync.OnceValue(func() error { return e.Tracker().Update(widgets, widget("w00", "again"), "ns") })
