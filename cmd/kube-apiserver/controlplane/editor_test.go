@@ -568,13 +568,25 @@ func TestEmptiedListsKeepManagedFields(t *testing.T) {
 	}
 }
 
-// found are the names that each search found.
+// search returns the names that each search found.
 func (e *editing) search(t *testing.T, resource schema.GroupVersionResource, namespace string, searches ...task.FieldSearch) ([][]string, error) {
 	t.Helper()
 	names := make([][]string, len(searches))
-	err := e.Search(t.Context(), resource, namespace, searches, func(i int, found task.FoundObject) {
+	read, err := e.Search(t.Context(), resource, namespace, searches, func(i int, found task.FoundObject) {
 		names[i] = append(names[i], fmt.Sprintf("%s/%s %s", found.Namespace(), found.Name(), found.UID()))
 	})
+	prefix, stored := "/registry/"+resource.Resource+"/", 0
+	if namespace != "" {
+		prefix += namespace + "/"
+	}
+	for key := range e.etcd.values {
+		if strings.HasPrefix(key, prefix) {
+			stored++
+		}
+	}
+	if err == nil && read != int64(stored) {
+		t.Errorf("it read %d objects, want %d", read, stored)
+	}
 	return names, err
 }
 

@@ -29,28 +29,30 @@ import (
 
 // Search implements task.Editor. It looks for all fields in one walk through the bytes of an
 // object, and decodes those objects alone that have a field whose value counts.
-func (e *editor) Search(ctx context.Context, resource schema.GroupVersionResource, namespace string, searches []task.FieldSearch, found func(search int, object task.FoundObject)) error {
+func (e *editor) Search(ctx context.Context, resource schema.GroupVersionResource, namespace string, searches []task.FieldSearch, found func(search int, object task.FoundObject)) (read int64, err error) {
 	at, err := e.served(resource.GroupResource())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	together, err := e.together(resource, searches)
 	if err != nil {
-		return throughAPI(err)
+		return 0, throughAPI(err)
 	}
 	pages := newStoredPages(at, namespace)
 	for from, done := "", false; !done; done = from == "" {
-		_, _, from, err = pages.read(ctx, from, func(object storedObject) error {
+		var objects int64
+		objects, _, from, err = pages.read(ctx, from, func(object storedObject) error {
 			if err := together.search(at, object, found); err != nil {
 				return throughAPI(fmt.Errorf("the stored object %s: %w", object.key, err))
 			}
 			return nil
 		})
 		if err != nil {
-			return err
+			return read, err
 		}
+		read += objects
 	}
-	return nil
+	return read, nil
 }
 
 // searches are made together, in one walk. They are not safe for concurrent use.

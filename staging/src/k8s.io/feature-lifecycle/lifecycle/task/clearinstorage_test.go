@@ -141,27 +141,29 @@ func (e *edited) Again(ctx context.Context, key string) (*Edit, error) {
 }
 
 // Search finds nothing through the API.
-func (e *edited) Search(ctx context.Context, _ schema.GroupVersionResource, namespace string, searches []FieldSearch, found func(search int, object FoundObject)) error {
+func (e *edited) Search(ctx context.Context, _ schema.GroupVersionResource, namespace string, searches []FieldSearch, found func(search int, object FoundObject)) (read int64, err error) {
 	e.mu.Lock()
 	e.searches = append(e.searches, len(searches))
 	e.mu.Unlock()
 	if e.unfit != nil {
-		return e.unfit
+		return 0, e.unfit
 	}
 	items, err := e.objects(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, item := range items {
+		if namespace != "" && namespace != item.GetNamespace() {
+			continue
+		}
+		read++
 		for i, search := range searches {
-			if namespace == "" || namespace == item.GetNamespace() {
-				if search.matches(item) {
-					found(i, foundWidget{item})
-				}
+			if search.matches(item) {
+				found(i, foundWidget{item})
 			}
 		}
 	}
-	return nil
+	return read, nil
 }
 
 // matches is a naive search.
@@ -722,7 +724,11 @@ func TestFindersReadWhatIsStored(t *testing.T) {
 	if lists := e.requests("list"); len(lists) > 0 {
 		t.Errorf("the API got %v", lists)
 	}
-	blocked := blockedBy(t, waiting, e.clients(), Attempt{Report: func(Progress) {}})
+	var p progresses
+	blocked := blockedBy(t, waiting, e.clients(), p.attempt(Progress{}))
+	if last := p.last(); last.Done != 1 || last.Total != 8 {
+		t.Errorf("progress is %+v, want that one object of eight is not in use", last)
+	}
 	if want := "waiting for 7 widgets.example.com using fields: ns/w00, ns/w01, ns/w02, ns/w03, ns/w04 and 2 more"; blocked.Message != want {
 		t.Errorf("blocked: %s", blocked.Message)
 	}

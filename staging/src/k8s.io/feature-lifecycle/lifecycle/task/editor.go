@@ -35,10 +35,10 @@ type Editor interface {
 	// that none of them can be edited where it is stored.
 	Edits(ctx context.Context, what FieldEdit) (FieldEdits, error)
 	// Search reads the stored objects of a resource once, of one namespace or of all if that
-	// is "", and calls found for each search, by its index, that an object matches. A
-	// *ThroughAPIError means that the objects have to be read through the API; what was
-	// found before does not count then.
-	Search(ctx context.Context, resource schema.GroupVersionResource, namespace string, searches []FieldSearch, found func(search int, object FoundObject)) error
+	// is "", and calls found for each search, by its index, that an object matches. It
+	// returns the number of objects that it read. A *ThroughAPIError means that the objects
+	// have to be read through the API; what was found before does not count then.
+	Search(ctx context.Context, resource schema.GroupVersionResource, namespace string, searches []FieldSearch, found func(search int, object FoundObject)) (read int64, err error)
 }
 
 // FieldSearch matches objects that have any of some fields.

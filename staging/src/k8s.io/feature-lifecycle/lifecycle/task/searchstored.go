@@ -27,9 +27,9 @@ import (
 
 // matched are the objects that a search matches.
 type matched struct {
-	// total is their number, and first are some of them.
-	total int64
-	first []object
+	// total is their number, read that of all objects, and first are some of them.
+	total, read int64
+	first       []object
 }
 
 func (m *matched) add(found object) {
@@ -55,7 +55,8 @@ func searchStored(ctx context.Context, clients Clients, resource schema.GroupVer
 		return clients.shared.search(ctx, clients.of(resource), search)
 	}
 	result := &matched{}
-	err := clients.Editor.Search(ctx, resource, clients.namespace, []FieldSearch{search}, func(_ int, found FoundObject) { result.addStored(found) })
+	var err error
+	result.read, err = clients.Editor.Search(ctx, resource, clients.namespace, []FieldSearch{search}, func(_ int, found FoundObject) { result.addStored(found) })
 	return result, err
 }
 

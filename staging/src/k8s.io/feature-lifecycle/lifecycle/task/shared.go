@@ -251,10 +251,11 @@ func (s *sharedReads) searchAll(ctx context.Context, what collection, readers []
 	for i, r := range readers {
 		searches[i] = *r.search
 	}
-	err := s.clients.Editor.Search(ctx, what.GroupVersionResource, what.namespace, searches, func(i int, found FoundObject) { results[i].addStored(found) })
+	read, err := s.clients.Editor.Search(ctx, what.GroupVersionResource, what.namespace, searches, func(i int, found FoundObject) { results[i].addStored(found) })
 	for i, r := range readers {
 		// A reader that has left reads it no more.
 		r.matched = results[i]
+		r.matched.read = read
 		r.done <- err
 	}
 }

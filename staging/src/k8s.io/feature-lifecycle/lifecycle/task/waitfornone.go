@@ -173,8 +173,6 @@ func (w waitForNone) run(ctx context.Context, clients Clients, attempt Attempt) 
 // usage are the objects that a task waits for.
 type usage struct {
 	matched
-	// read is the number of objects that were read.
-	read int64
 	// stored is true if they were found in storage. The API may not serve the version then.
 	stored bool
 }
@@ -202,7 +200,7 @@ func (w waitForNone) inUse(ctx context.Context, clients Clients) (using usage, e
 	if clients.Editor != nil {
 		result, err := searchStored(ctx, clients, w.resource, w.search())
 		if err == nil {
-			return usage{matched: *result, read: result.total, stored: true}, nil
+			return usage{matched: *result, stored: true}, nil
 		}
 		if !isThroughAPI(err) {
 			return usage{}, err
