@@ -32,7 +32,8 @@ import (
 )
 
 const (
-	fileFlag = "feature-values-file"
+	fileFlag    = "feature-values-file"
+	timeoutFlag = "feature-values-timeout"
 	// fileName is the file's in a kubelet's root directory.
 	fileName = "feature-values.json"
 	// proxyFile is kube-proxy's: its own directory is often a read-only volume.
@@ -87,7 +88,7 @@ func newValueFlags(component Component) *valueFlags {
 	}
 	f.Var(&f.policy, "feature-change-policy", "What to do when a feature that is set centrally has another value than the process started with: Report shows it in logs, metrics and reports; Restart also ends the process in order, so that its supervisor starts it again. A value that is set on the process itself never causes a restart.")
 	f.Var(notNegative{&f.window}, "feature-restart-window", "With --feature-change-policy=Restart, the time over which the restarts of all instances are spread: each waits for a random part of it.")
-	f.Var(notNegative{&f.timeout}, "feature-values-timeout", "How long the process waits at start for the features that are set centrally, before it continues with the last known values or its own. It does not wait where kube-apiserver does not have the API, or with --feature-gates=FeatureLifecycle=false.")
+	f.Var(notNegative{&f.timeout}, timeoutFlag, "How long the process waits at start for the features that are set centrally, before it continues with the last known values or its own. It does not wait where kube-apiserver does not have the API, or with --feature-gates=FeatureLifecycle=false. Without this flag a kubelet that has a kube-apiserver among its static pods does not wait either.")
 	f.StringVar(&f.file, fileFlag, "", "File with the last known values of features that are set centrally, for a start without kube-apiserver; empty for none. It exists only while there are such values. (default: "+file+")")
 	return f
 }

@@ -22,6 +22,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -30,12 +32,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubeletArguments decide with which certificate a kubelet identifies itself.
+// kubeletArguments decide with which certificate a kubelet identifies itself, and which pods
+// it runs by itself.
 type kubeletArguments struct {
 	certDir, configDir string
 	// rotate is --rotate-certificates, set if rotateChanged returns true.
 	rotate        bool
 	rotateChanged func() bool
+	// staticPods is --pod-manifest-path, set if staticPodsChanged returns true.
+	staticPods        string
+	staticPodsChanged func() bool
 }
 
 const (
@@ -54,6 +60,9 @@ func (k *kubeletArguments) addTo(fs *pflag.FlagSet) {
 	const rotate = "rotate-certificates"
 	fs.BoolVar(&k.rotate, rotate, false, "")
 	k.rotateChanged = func() bool { return fs.Changed(rotate) }
+	const staticPods = "pod-manifest-path"
+	fs.StringVar(&k.staticPods, staticPods, "", "")
+	k.staticPodsChanged = func() bool { return fs.Changed(staticPods) }
 }
 
 // bootstraps returns true while a kubelet has no kubeconfig and will get one. Its Run
@@ -130,42 +139,104 @@ func (a *arguments) ownCertificate(component string) (string, error) {
 	return filepath.Join(a.kubelet.certDir, currentCertificate), nil
 }
 
-// rotates returns true if a kubelet rotates its client certificate. The flag overrides the
-// files in --config-dir, of which the last one wins, and these override --config.
+// rotates returns true if a kubelet rotates its client certificate.
 func (a *arguments) rotates() (bool, error) {
 	if a.kubelet.rotateChanged() {
 		return a.kubelet.rotate, nil
 	}
-	rotates := false
+	config, err := a.kubeletConfig()
+	return config.RotateCertificates, err
+}
+
+// kubeletConfiguration is the part of a kubelet's configuration files that its agent needs.
+// Flags override it.
+type kubeletConfiguration struct {
+	RotateCertificates bool   `json:"rotateCertificates"`
+	StaticPodPath      string `json:"staticPodPath"`
+}
+
+// kubeletConfig reads --config and the files in --config-dir, which override it, and of
+// which the last one wins.
+func (a *arguments) kubeletConfig() (config kubeletConfiguration, err error) {
 	read := func(file string) error {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("reading a configuration of the kubelet: %w", err)
 		}
-		var found struct {
-			RotateCertificates *bool `json:"rotateCertificates"`
-		}
-		if err := yaml.Unmarshal(data, &found); err != nil {
+		// What the file does not have stays.
+		if err := yaml.Unmarshal(data, &config); err != nil {
 			return fmt.Errorf("reading a configuration of the kubelet, %s: %w", file, err)
-		}
-		if found.RotateCertificates != nil {
-			rotates = *found.RotateCertificates
 		}
 		return nil
 	}
 	if a.config != "" {
 		if err := read(a.config); err != nil {
-			return false, err
+			return config, err
 		}
 	}
 	if a.kubelet.configDir == "" {
-		return rotates, nil
+		return config, nil
 	}
-	err := filepath.WalkDir(a.kubelet.configDir, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(a.kubelet.configDir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(entry.Name()) != dropIn {
 			return err
 		}
 		return read(path)
 	})
-	return rotates, err
+	return config, err
+}
+
+// runsServer returns true for a kubelet among whose static pods is a kube-apiserver: that may
+// be the only one, and starts after the kubelet. What cannot be read has none.
+func (a *arguments) runsServer(component string) bool {
+	// A hollow node runs no pods.
+	if component != "kubelet" || a.morph != "" {
+		return false
+	}
+	path := a.kubelet.staticPods
+	if !a.kubelet.staticPodsChanged() {
+		config, err := a.kubeletConfig()
+		if err != nil {
+			return false
+		}
+		path = config.StaticPodPath
+	}
+	if path == "" {
+		return false
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		// It may be one file.
+		return isServerManifest(path)
+	}
+	return slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
+		// Kubelets ignore files that start with a dot.
+		return !strings.HasPrefix(entry.Name(), ".") && isServerManifest(filepath.Join(path, entry.Name()))
+	})
+}
+
+// isServerManifest returns true for the file of a pod that runs kube-apiserver.
+func isServerManifest(file string) bool {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	var pod struct {
+		Spec struct {
+			Containers []struct {
+				Name    string   `json:"name"`
+				Command []string `json:"command"`
+			} `json:"containers"`
+		} `json:"spec"`
+	}
+	if yaml.Unmarshal(data, &pod) != nil {
+		return false
+	}
+	const server = "kube-apiserver"
+	for _, container := range pod.Spec.Containers {
+		if container.Name == server || len(container.Command) > 0 && filepath.Base(container.Command[0]) == server {
+			return true
+		}
+	}
+	return false
 }

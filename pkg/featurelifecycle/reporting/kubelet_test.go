@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -98,6 +99,54 @@ func TestRotatingKubeletUsesCertificateInCertDir(t *testing.T) {
 				t.Errorf("it still waits: %v", err)
 			}
 		})
+	}
+}
+
+// TestKubeletThatStartsTheServerDoesNotWaitForIt: nothing else may answer until it runs.
+func TestKubeletThatStartsTheServerDoesNotWaitForIt(t *testing.T) {
+	manifest := func(name, command string) string {
+		return "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: " + name + "\n    command: [" + command + ", --v=2]\n"
+	}
+	pods := func(files map[string]string) string {
+		dir := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	etcd, server := manifest("etcd", "etcd"), manifest("kube-apiserver", "kube-apiserver")
+	controlPlane := pods(map[string]string{"etcd.yaml": etcd, "kube-apiserver.yaml": server})
+	config := write(t, "config", "staticPodPath: "+controlPlane+"\n")
+	for name, tc := range map[string]struct {
+		component string
+		args      []string
+		want      time.Duration
+	}{
+		"by its configuration":           {"kubelet", []string{"--config=" + config}, 0},
+		"by its flag":                    {"kubelet", []string{"--pod-manifest-path=" + controlPlane}, 0},
+		"by its flag, one file":          {"kubelet", []string{"--pod-manifest-path=" + filepath.Join(controlPlane, "kube-apiserver.yaml")}, 0},
+		"a container of another name":    {"kubelet", []string{"--pod-manifest-path=" + pods(map[string]string{"a.yaml": manifest("main", "/usr/bin/kube-apiserver")})}, 0},
+		"JSON beside what is no pod":     {"kubelet", []string{"--pod-manifest-path=" + pods(map[string]string{"a": "no: [pod", "b": `{"spec":{"containers":[{"name":"kube-apiserver"}]}}`})}, 0},
+		"but for as long as it is told":  {"kubelet", []string{"--config=" + config, "--feature-values-timeout=7s"}, 7 * time.Second},
+		"but without static pods":        {"kubelet", nil, 5 * time.Second},
+		"but for other static pods":      {"kubelet", []string{"--pod-manifest-path=" + pods(map[string]string{"etcd.yaml": etcd})}, 5 * time.Second},
+		"but with another flag":          {"kubelet", []string{"--config=" + config, "--pod-manifest-path="}, 5 * time.Second},
+		"but for a file that it ignores": {"kubelet", []string{"--pod-manifest-path=" + pods(map[string]string{".kube-apiserver.yaml": server})}, 5 * time.Second},
+		"but without its files":          {"kubelet", []string{"--config=" + filepath.Join(controlPlane, "none")}, 5 * time.Second},
+		"but as a hollow node":           {"kubelet", []string{"--config=" + config, "--morph=kubelet"}, 5 * time.Second},
+		"but kube-proxy":                 {"kube-proxy", []string{"--config=" + config}, 5 * time.Second},
+	} {
+		component := Component{Name: tc.component, Node: true}
+		p := &process{component: component, flags: newValueFlags(component), arguments: parseArguments(tc.args)}
+		own, _ := p.flags.split(tc.args)
+		if err := p.flags.Parse(own); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.loadTimeout(); got != tc.want {
+			t.Errorf("%s: it waits for %s, want %s", name, got, tc.want)
+		}
 	}
 }
 

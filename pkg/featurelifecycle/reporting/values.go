@@ -100,7 +100,7 @@ func (p *process) agentConfig() (agent.Config, error) {
 		},
 		Reconnect:     func() bool { return first && !p.arguments.hasFirstCredentials(reporter.Component) },
 		File:          p.flags.path(p.component, p.arguments.rootDir),
-		LoadTimeout:   p.flags.timeout,
+		LoadTimeout:   p.loadTimeout(),
 		ResyncPeriod:  nodeResync,
 		Policy:        p.flags.policy,
 		RestartWindow: p.flags.window,
@@ -111,6 +111,15 @@ func (p *process) agentConfig() (agent.Config, error) {
 		syncer.ResyncPeriod, syncer.AlwaysWatch = controlPlaneResync, true
 	}
 	return agent.Config{Reporter: reporter, Syncer: syncer}, nil
+}
+
+// loadTimeout returns how long the process waits for kube-apiserver. A kubelet that has to
+// start the server itself asks once: others may run already, and its own cannot.
+func (p *process) loadTimeout() time.Duration {
+	if !p.flags.Changed(timeoutFlag) && p.arguments.runsServer(p.component.Name) {
+		return 0
+	}
+	return p.flags.timeout
 }
 
 // connectForValues returns a client that reads Features. Upstream's commands of the control
