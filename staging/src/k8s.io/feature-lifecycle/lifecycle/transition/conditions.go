@@ -146,8 +146,19 @@ func (s *step) describeClean() {
 	case len(found.Resources) == 0:
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionTrue, v1alpha1.ReasonNothingLeft, "no stored object holds anything of the feature")
 	default:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found, s.view.Declared.Removes, s.settings.HowToClean))
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, s.leftovers(found))
 	}
+}
+
+// leftovers describes what is left. While live users have the feature on, as in a rolling
+// change to on, it is theirs, and a clean-up would not be for long.
+func (s *step) leftovers(found *Leftovers) string {
+	users := tracker.Differing(s.view.Instances, false)
+	if len(users) == 0 {
+		return leftoversMessage(found, s.view.Declared.Removes, s.settings.HowToClean)
+	}
+	return fmt.Sprintf("%s; %s the feature on and may store it again: %s; while the feature is being turned on, nothing is to be done; otherwise these come first: %s",
+		describeLeftovers(found.Resources), phrase.Count(len(users), "live user has", "live users have"), list("", users), s.howToFollow(false))
 }
 
 // misdeclared returns true when tasks are declared for resources that the server does
@@ -169,7 +180,7 @@ func (s *step) misdeclared() bool {
 	}
 	switch {
 	case s.Status.State == v1alpha1.StateOff && len(found.Resources) > 0:
-		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, leftoversMessage(found, s.view.Declared.Removes, s.settings.HowToClean)+"; tasks are "+problems)
+		s.condition(v1alpha1.ConditionClean, metav1.ConditionFalse, v1alpha1.ReasonLeftovers, s.leftovers(found)+"; tasks are "+problems)
 	case found.Err != "":
 		s.condition(v1alpha1.ConditionClean, metav1.ConditionUnknown, v1alpha1.ReasonMisdeclared, "tasks are "+problems+"; looking for leftovers failed, too, and is tried again: "+found.Err)
 	default:
