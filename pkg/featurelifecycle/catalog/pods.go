@@ -153,14 +153,18 @@ var podsOfNodes = []Entry{
 		// kubelet takes the mounts of a container from its last status while
 		// the Pod exists, gate or not (kubelet_pods.go,
 		// convertContainerStatus). It would restore removed ones. An empty
-		// volumeStatus counts, since the server takes it for use.
+		// volumeStatus counts, since the server takes it for use. No kubelet up
+		// to 1.37.2 writes one: it looks for the mount by a name that CRI does
+		// not have (upstream pull request 142120). Others may write status, and
+		// so may a later patch release.
 		Name: features.ImageVolumeWithDigest,
 		OnDisable: lifecycle.Tasks{lifecycle.WaitForNone(pods, "digests of image volumes in their status",
 			"status.containerStatuses[*].volumeMounts[*].volumeStatus",
 			"status.initContainerStatuses[*].volumeMounts[*].volumeStatus",
 			"status.ephemeralContainerStatuses[*].volumeMounts[*].volumeStatus")},
 		Control: lifecycle.Central,
-	}, OtherCopies: statusCopies},
+	}, OtherCopies: statusCopies,
+		Node: "kubelets up to 1.37.2 write no digest: they look for the mount by a name that container runtimes do not report (kubernetes/kubernetes#142120). What is waited for is what other clients, or kubelets of a later patch release, wrote."},
 	{Feature: lifecycle.Feature{
 		// The request is spec.resources, PodLevelResources' field.
 		Name:      features.InPlacePodLevelResourcesVerticalScaling,
