@@ -28,6 +28,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -97,10 +98,14 @@ func TestServerFlowClears(t *testing.T) {
 		t.Run("through "+way, func(t *testing.T) {
 			t.Parallel()
 			f := newFlow(t, way)
+			lease := f.lease(t)
 			before := f.values(t)
 			f.turnOff(t)
 			t.Run("audit", func(t *testing.T) { f.audited(t, way) })
 			t.Run("encryption at rest", func(t *testing.T) { f.encrypted(t, before) })
+			if way == "Storage" {
+				t.Run("lease", func(t *testing.T) { f.leased(t, lease) })
+			}
 		})
 	}
 }
@@ -142,6 +147,36 @@ func newFlow(t *testing.T, way string) *flow {
 		f.create(t, namespace, bystander)
 	}
 	return f
+}
+
+// leasedKey is a key with a lease, as those of Events have one.
+const leasedKey = "/registry/statefulsets/none/with-0"
+
+// lease gives the key one, with the value that it has. The API ends leases of resources that
+// have none.
+func (f *flow) lease(t *testing.T) clientv3.LeaseID {
+	t.Helper()
+	const seconds = 3600
+	lease, err := f.Etcd().Grant(t.Context(), seconds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := framework.Below(t, f.Etcd(), leasedKey)[leasedKey]
+	if _, err := f.Etcd().Put(t.Context(), leasedKey, string(value), clientv3.WithLease(lease.ID)); err != nil {
+		t.Fatal(err)
+	}
+	return lease.ID
+}
+
+// leased checks that the key was written, and has its lease.
+func (f *flow) leased(t *testing.T, lease clientv3.LeaseID) {
+	found, err := f.Etcd().Get(t.Context(), leasedKey)
+	if err != nil || len(found.Kvs) != 1 {
+		t.Fatal(found, err)
+	}
+	if kv := found.Kvs[0]; clientv3.LeaseID(kv.Lease) != lease || kv.Version < 3 {
+		t.Errorf("the key has the lease %d in its version %d, want %d in the third", kv.Lease, kv.Version, lease)
+	}
 }
 
 func write(t *testing.T, file, text string) {
