@@ -61,7 +61,7 @@ func described(o Options) []string {
 	all := []string{
 		fmt.Sprintf("Objects are copies of one that was created through the API, each with its own name and uid, written into etcd as the server stored it, but as %s: else the migrator would find nothing to rewrite. "+
 			"Every method begins with the same objects, all of which have the field, in a database that was compacted and defragmented.", oldVersion),
-		fmt.Sprintf("With %s objects all methods run %d times, in an order that rotates; what is compared are runs of the same repetition, and figures are medians. "+
+		fmt.Sprintf("Repetitions of all methods with %s objects: %d, in an order that rotates; what is compared are runs of the same repetition, and figures are medians. "+
 			"With other numbers each runs once, since the migrator alone takes many minutes, and the plain client with the number of workers that was the fastest with the fewest.", result.Format(float64(o.Sizes[0])), o.Repetitions),
 		"All write with a kube-apiserver that has just started with the gate off. For turning the gate off this start is a part of what is measured; the others begin when the server has become quiet. A request to the migrator is a StorageVersionMigration, with a controller manager that was started again, too, and has its caches filled.",
 		fmt.Sprintf("The rate while writing is that between %.0f %% and %.0f %% of the objects, as a watch of etcd shows their writes, and so is kube-apiserver's processor time for an object, beyond what it uses at rest with the requests of other clients; the rate from the request counts all: the restart, waiting for uses, and a last look that nothing has the field.", 100*from, 100*to),
