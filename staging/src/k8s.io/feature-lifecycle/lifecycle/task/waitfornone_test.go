@@ -123,23 +123,7 @@ func TestWaitForNoneRetriesWhenOneIsDeleted(t *testing.T) {
 				w := &wire{server: serve(many(4)...)}
 				waiting := WaitForNone(widgets, "x", "spec.field=x")
 				blocked := blockedBy(t, waiting, w.clients(), ignored)
-				done := make(chan error, 1)
-				go func() { done <- blocked.Until(t.Context()) }()
-				// The watches are there then.
-				<-time.After(time.Minute)
-				if err := tc.act(w.server); err != nil {
-					t.Fatal(err)
-				}
-				select {
-				case err := <-done:
-					if err != nil || !tc.ends {
-						t.Errorf("it ended with %v, want it to end: %t", err, tc.ends)
-					}
-				case <-time.After(time.Hour):
-					if tc.ends {
-						t.Error("it did not end")
-					}
-				}
+				endsOn(t, blocked, func() error { return tc.act(w.server) }, tc.ends)
 				// A list and a watch for each of four, and watches that end in between.
 				if n := len(w.requests()); n > 4*(2+60) {
 					t.Errorf("%d requests in an hour", n)
@@ -147,6 +131,28 @@ func TestWaitForNoneRetriesWhenOneIsDeleted(t *testing.T) {
 				w.permitted(t, waiting)
 			})
 		})
+	}
+}
+
+// endsOn checks whether what a task waits for ends after an act, within an hour.
+func endsOn(t *testing.T, blocked *BlockedError, act func() error, ends bool) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- blocked.Until(t.Context()) }()
+	// The watches are there then.
+	<-time.After(time.Minute)
+	if err := act(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if err != nil || !ends {
+			t.Errorf("it ended with %v, want it to end: %t", err, ends)
+		}
+	case <-time.After(time.Hour):
+		if ends {
+			t.Error("it did not end")
+		}
 	}
 }
 
@@ -175,23 +181,7 @@ func TestObjectsOfAVersionThatIsNotServedAreWatchedInAnother(t *testing.T) {
 				if want := "waiting for 1 widgets.example.com using x: ns/w00"; blocked.Message != want {
 					t.Errorf("got %q, want %q", blocked.Message, want)
 				}
-				done := make(chan error, 1)
-				go func() { done <- blocked.Until(t.Context()) }()
-				// The watch is there then.
-				<-time.After(time.Minute)
-				if err := tc.act(e.server); err != nil {
-					t.Fatal(err)
-				}
-				select {
-				case err := <-done:
-					if err != nil || !tc.ends {
-						t.Errorf("it ended with %v, want it to end: %t", err, tc.ends)
-					}
-				case <-time.After(time.Hour):
-					if tc.ends {
-						t.Error("it did not end")
-					}
-				}
+				endsOn(t, blocked, func() error { return tc.act(e.server) }, tc.ends)
 				e.permitted(t, waiting)
 			})
 		})
