@@ -101,7 +101,8 @@ type Attempt struct {
 	Last Progress
 	// Check returns an error when the transition is no longer wanted, as far as the server
 	// knows at this moment. Tasks call it before they begin with a number of writes: a
-	// process that was frozen may have missed a change. Nil means that there is no check.
+	// process that was frozen may have missed a change. It is safe for concurrent use. Nil
+	// means that there is no check.
 	Check func(ctx context.Context) error
 	// Report reports the progress of the run. It may be called concurrently and often.
 	Report func(Progress)
