@@ -108,8 +108,8 @@ var mutations = []Mutation{
 	},
 	{
 		Name: "task-last-object", Area: "tasks", File: library + "lifecycle/task/waitfornone.go",
-		Old:   "if total == 0 {",
-		New:   "if total <= 1 {",
+		Old:   "if using.total == 0 {",
+		New:   "if using.total <= 1 {",
 		Wrong: "a feature is Off while one object uses it",
 	},
 	{
