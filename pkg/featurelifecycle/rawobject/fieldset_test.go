@@ -56,8 +56,8 @@ func TestFieldSetHoldsWhatItsFieldsHold(t *testing.T) {
 				}
 				object := tr.object()
 				plain := tr.encode(object)
-				for _, plain := range [][]byte{plain, tr.inject(plain), encodedJSON(t, object)} {
-					o := parsed(t, plain)
+				empty := parsed(t, plain).withBody([]byte{})
+				for _, o := range []Object{parsed(t, plain), parsed(t, tr.inject(plain)), parsed(t, encodedJSON(t, object)), empty, parsed(t, reversed(t, plain))} {
 					if err := set.Hold(o, held); err != nil {
 						t.Fatal(err)
 					}
@@ -69,6 +69,24 @@ func TestFieldSetHoldsWhatItsFieldsHold(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// reversed returns an object whose fields are in the opposite order, as decoders allow it.
+func reversed(t *testing.T, plain []byte) []byte {
+	t.Helper()
+	o := parsed(t, plain)
+	var body []byte
+	f := fields{message: o.body}
+	for {
+		more, err := f.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return o.withBody(body).Bytes()
+		}
+		body = slices.Concat(f.message[f.begin:f.end], body)
 	}
 }
 
