@@ -215,8 +215,12 @@ func (a *arguments) runsServer(component string) bool {
 	})
 }
 
-// isServerManifest returns true for the file of a pod that runs kube-apiserver.
+// isServerManifest returns true for the file of a pod that runs kube-apiserver. Kubelets, too,
+// read regular files alone; others could block.
 func isServerManifest(file string) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return false
