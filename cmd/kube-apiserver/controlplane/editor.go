@@ -200,10 +200,10 @@ func (f *fieldEdits) Probe(ctx context.Context) (time.Duration, error) {
 // edit returns the edit of a stored object, nil if it needs none. One in which bytes do not
 // show the field is looked at in the version of the path, and is written through the API.
 func (f *fieldEdits) edit(stored storedObject) (*task.Edit, error) {
-	object, field, unusual := f.fieldOf(stored)
+	object, field, unusual := f.withField(rawobject.Parse(stored.plain))
 	if unusual != nil {
 		var err error
-		if object, field, err = f.convertedField(stored); err != nil {
+		if object, field, err = f.withField(f.kinds.converted(f.at, stored.plain)); err != nil {
 			return nil, throughAPI(fmt.Errorf("the stored object %s: %w", stored.key, errors.Join(unusual, err)))
 		}
 	}
@@ -227,19 +227,8 @@ func (f *fieldEdits) edit(stored storedObject) (*task.Edit, error) {
 	return edit, nil
 }
 
-// fieldOf returns a stored object and the field in its version.
-func (f *fieldEdits) fieldOf(stored storedObject) (rawobject.Object, *rawobject.Field, error) {
-	object, err := rawobject.Parse(stored.plain)
-	if err != nil {
-		return object, nil, err
-	}
-	field, err := f.fields.field(object)
-	return object, field, err
-}
-
-// convertedField is fieldOf in the version of the path.
-func (f *fieldEdits) convertedField(stored storedObject) (rawobject.Object, *rawobject.Field, error) {
-	object, err := f.kinds.converted(f.at, stored.plain)
+// withField returns an object and the field in its version, unless there is an error.
+func (f *fieldEdits) withField(object rawobject.Object, err error) (rawobject.Object, *rawobject.Field, error) {
 	if err != nil {
 		return object, nil, err
 	}
@@ -311,8 +300,7 @@ func goTypeOf(scheme *runtime.Scheme, apiVersion, kind string, resource schema.G
 	return structOf(scheme, gvk)
 }
 
-// structOf returns the struct of a kind. It is called for single objects: a list of all kinds
-// of a version would be copied for each.
+// structOf returns the struct of a kind.
 func structOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (reflect.Type, error) {
 	object, err := scheme.New(kind)
 	if err != nil {

@@ -160,22 +160,21 @@ func (c *compiled) decode(codec runtime.Codec, before, after rawobject.Object) (
 	if err != nil {
 		return nil, err
 	}
-	return updated, sameManagedFields(codec, after, updated)
+	return updated, sameManagedFields(after, updated)
 }
 
 // sameManagedFields gives a decoded object the managed fields of its bytes. Maps do not keep
 // the order of keys in their text.
-func sameManagedFields(codec runtime.Codec, of rawobject.Object, decoded runtime.Object) error {
-	exact, err := runtime.Decode(codec, of.Bytes())
+func sameManagedFields(of rawobject.Object, decoded runtime.Object) error {
+	stored, err := of.Metadata()
 	if err != nil {
 		return err
 	}
-	from, errFrom := meta.Accessor(exact)
-	to, errTo := meta.Accessor(decoded)
-	if err := errors.Join(errFrom, errTo); err != nil {
+	metadata, err := meta.Accessor(decoded)
+	if err != nil {
 		return err
 	}
-	to.SetManagedFields(from.GetManagedFields())
+	metadata.SetManagedFields(stored.ManagedFields)
 	return nil
 }
 

@@ -37,10 +37,10 @@ type removedField struct {
 	inProtobuf *rawobject.Field
 }
 
-// in returns whether the bytes of an object have the field. Decoding drops it, so the bytes themselves are read: a number in the message
-// that the path leads to, or a key where they are not protobuf. Bytes of another version
-// than the field's have none. Bytes that cannot be read are an error: what they hold is
-// not known.
+// in returns whether the bytes of an object have the field. Decoding drops it, so the bytes
+// themselves are read: a number in the message that the path leads to, or a key where they
+// are not protobuf. Bytes of another version than the field's have none. Bytes that cannot be
+// read are an error: what they hold is not known.
 func (f *removedField) in(plain []byte) (bool, error) {
 	resource := f.Resource.GroupResource()
 	if !bytes.HasPrefix(plain, protobufPrefix) {
