@@ -71,24 +71,59 @@ var flowLevels = map[string]auditv1.Level{
 	"none": auditv1.LevelNone, "metadata": auditv1.LevelMetadata, "request": auditv1.LevelRequest, "all": auditv1.LevelRequestResponse,
 }
 
-// Providers of encryption at rest, and what values begin with that they wrote.
+// atRest is how values are encrypted, and how before the key was rotated.
+type atRest struct {
+	// before and after are the configurations, written before the server starts with
+	// the gate on and with the gate off.
+	before, after string
+	// rotate, if not nil, rotates the key elsewhere.
+	rotate func()
+	// wasBefore and isAfter tell values that were written with each.
+	wasBefore, isAfter func(value string) bool
+}
+
+// Prefixes of values by the provider that wrote them.
 const (
 	oldPrefix = "k8s:enc:aescbc:v1:old:"
 	newPrefix = "k8s:enc:secretbox:v1:new:"
 )
 
-// encryption is a configuration whose first provider writes.
-func encryption(providers ...string) string {
+// providers returns a configuration whose first provider writes.
+func providers(lines ...string) string {
+	return "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [statefulsets.apps]\n  providers:\n" +
+		strings.Join(lines, "")
+}
+
+// localKeys are keys in the configuration.
+func localKeys() atRest {
 	key := base64.StdEncoding.EncodeToString([]byte("a key of thirty-two bytes, known"))
-	text := map[string]string{
-		oldPrefix: "  - aescbc: {keys: [{name: old, secret: " + key + "}]}\n",
-		newPrefix: "  - secretbox: {keys: [{name: new, secret: " + key + "}]}\n",
+	older := "  - aescbc: {keys: [{name: old, secret: " + key + "}]}\n"
+	newer := "  - secretbox: {keys: [{name: new, secret: " + key + "}]}\n"
+	return atRest{
+		before: providers(older), after: providers(newer, older),
+		wasBefore: func(value string) bool { return strings.HasPrefix(value, oldPrefix) },
+		isAfter:   func(value string) bool { return strings.HasPrefix(value, newPrefix) },
 	}
-	all := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [statefulsets.apps]\n  providers:\n"
-	for _, provider := range providers {
-		all += text[provider]
+}
+
+// TestServerFlowClearsElsewhere lets it clear a resource that has a database of its own and
+// whose values are encrypted with a key that only a key management service has.
+func TestServerFlowClearsElsewhere(t *testing.T) {
+	t.Parallel()
+	service := startKMS(t)
+	f := newFlow(t, "Storage", service.atRest())
+	f.stored = startEtcd(t)
+	f.SetArgs(localcluster.APIServer, append(f.args, "--etcd-servers-overrides=apps/statefulsets#"+f.stored.Endpoints()[0])...)
+	f.MustRestart()
+	f.fill(t)
+	lease := f.lease(t)
+	before := f.values(t)
+	f.turnOff(t)
+	f.encrypted(t, before)
+	f.leased(t, lease)
+	if left := framework.KeysBelow(t, f.Etcd(), "/registry/statefulsets/"); len(left) > 0 {
+		t.Errorf("the database of all other resources has %v", left)
 	}
-	return all
 }
 
 // TestServerFlowClears lets kube-apiserver clear a field itself, either way. Values are
@@ -97,7 +132,8 @@ func TestServerFlowClears(t *testing.T) {
 	for _, way := range []string{"Storage", "API"} {
 		t.Run("through "+way, func(t *testing.T) {
 			t.Parallel()
-			f := newFlow(t, way)
+			f := newFlow(t, way, localKeys())
+			f.fill(t)
 			lease := f.lease(t)
 			before := f.values(t)
 			f.turnOff(t)
@@ -114,27 +150,41 @@ func TestServerFlowClears(t *testing.T) {
 type flow struct {
 	*framework.Cluster
 	history *framework.History
-	// keys is the file of the encryption's configuration.
-	keys string
+	// keys is the file of the encryption's configuration, and atRest what is in it.
+	keys   string
+	atRest atRest
+	// args are the server's own.
+	args []string
+	// stored is the database of the objects.
+	stored *clientv3.Client
 }
 
-func newFlow(t *testing.T, way string) *flow {
+// newFlow starts a cluster with the gate on.
+func newFlow(t *testing.T, way string, atRest atRest) *flow {
 	t.Helper()
 	dir := t.TempDir()
-	f := &flow{keys: filepath.Join(dir, "keys.yaml")}
+	f := &flow{keys: filepath.Join(dir, "keys.yaml"), atRest: atRest}
 	policy := filepath.Join(dir, "policy.yaml")
-	write(t, f.keys, encryption(oldPrefix))
+	write(t, f.keys, atRest.before)
 	write(t, policy, flowPolicy)
+	f.args = []string{
+		"--feature-clear-through=" + way, "--encryption-provider-config=" + f.keys,
+		"--audit-policy-file=" + policy, "--audit-log-path=audit.log", "--feature-settle-period=1s",
+	}
 	f.Cluster = framework.Start(t, localcluster.Config{
 		FeatureGates: flowGate + "=true",
 		Only:         []string{localcluster.Etcd, localcluster.APIServer},
-		ExtraArgs: map[string][]string{localcluster.APIServer: {
-			"--feature-clear-through=" + way, "--encryption-provider-config=" + f.keys,
-			"--audit-policy-file=" + policy, "--audit-log-path=audit.log", "--feature-settle-period=1s",
-		}},
+		ExtraArgs:    map[string][]string{localcluster.APIServer: f.args},
 	})
+	f.stored = f.Etcd()
 	f.history = framework.RecordFeature(t, f.Etcd(), flowGate)
 	f.history.Wait(t, 0, "On", framework.In(v1alpha1.StateOn))
+	return f
+}
+
+// fill creates the objects, in a namespace for each level of auditing.
+func (f *flow) fill(t *testing.T) {
+	t.Helper()
 	for namespace := range flowLevels {
 		if _, err := f.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -146,7 +196,6 @@ func newFlow(t *testing.T, way string) *flow {
 		bystander.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 		f.create(t, namespace, bystander)
 	}
-	return f
 }
 
 // leasedKey is a key with a lease, as those of Events have one.
@@ -157,12 +206,12 @@ const leasedKey = "/registry/statefulsets/none/with-0"
 func (f *flow) lease(t *testing.T) clientv3.LeaseID {
 	t.Helper()
 	const seconds = 3600
-	lease, err := f.Etcd().Grant(t.Context(), seconds)
+	lease, err := f.stored.Grant(t.Context(), seconds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	value := framework.Below(t, f.Etcd(), leasedKey)[leasedKey]
-	if _, err := f.Etcd().Put(t.Context(), leasedKey, string(value), clientv3.WithLease(lease.ID)); err != nil {
+	value := framework.Below(t, f.stored, leasedKey)[leasedKey]
+	if _, err := f.stored.Put(t.Context(), leasedKey, string(value), clientv3.WithLease(lease.ID)); err != nil {
 		t.Fatal(err)
 	}
 	return lease.ID
@@ -170,7 +219,7 @@ func (f *flow) lease(t *testing.T) clientv3.LeaseID {
 
 // leased checks that the key was written, and has its lease.
 func (f *flow) leased(t *testing.T, lease clientv3.LeaseID) {
-	found, err := f.Etcd().Get(t.Context(), leasedKey)
+	found, err := f.stored.Get(t.Context(), leasedKey)
 	if err != nil || len(found.Kvs) != 1 {
 		t.Fatal(found, err)
 	}
@@ -196,7 +245,10 @@ func (f *flow) create(t *testing.T, namespace string, set *appsv1.StatefulSet) {
 // turnOff rotates the key and restarts the server with the gate off.
 func (f *flow) turnOff(t *testing.T) {
 	t.Helper()
-	write(t, f.keys, encryption(newPrefix, oldPrefix))
+	write(t, f.keys, f.atRest.after)
+	if f.atRest.rotate != nil {
+		f.atRest.rotate()
+	}
 	mark, off := f.history.Mark(), flowGate+"=false"
 	if err := f.Restart(t.Context(), &off); err != nil {
 		t.Fatalf("restarting with the gate off: %v", err)
@@ -209,7 +261,7 @@ func (f *flow) values(t *testing.T) map[string]string {
 	t.Helper()
 	const prefix = "/registry/statefulsets/"
 	values := map[string]string{}
-	for key, value := range framework.Below(t, f.Etcd(), prefix) {
+	for key, value := range framework.Below(t, f.stored, prefix) {
 		values[strings.TrimPrefix(key, prefix)] = string(value)
 	}
 	return values
@@ -223,7 +275,7 @@ func (f *flow) encrypted(t *testing.T, before map[string]string) {
 		t.Errorf("%d objects are stored, were %d", len(after), len(before))
 	}
 	for key, was := range before {
-		if !strings.HasPrefix(was, oldPrefix) {
+		if !f.atRest.wasBefore(was) {
 			t.Errorf("%s was not encrypted with the old key before: %.40q", key, was)
 		}
 		switch is := after[key]; {
@@ -231,7 +283,7 @@ func (f *flow) encrypted(t *testing.T, before map[string]string) {
 			if is != was {
 				t.Errorf("%s does not have the field and was written", key)
 			}
-		case !strings.HasPrefix(is, newPrefix):
+		case !f.atRest.isAfter(is):
 			t.Errorf("%s is not encrypted with the key that writes: %.40q", key, is)
 		}
 	}
