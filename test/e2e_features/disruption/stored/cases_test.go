@@ -39,7 +39,6 @@ import (
 func TestLeaderKilled(t *testing.T) {
 	w := newWorld(t, readSettings(t))
 	row := newRow(t, "the leader is killed while it clears")
-	row.starts = true
 	random := w.random(100)
 	for rounds := 0; row.injected < w.kills; rounds++ {
 		if rounds > w.kills {
@@ -83,7 +82,6 @@ func TestTwoLeaders(t *testing.T) {
 	}
 	w := newWorld(t, s)
 	row := newRow(t, "the leader freezes, and continues beside the next one")
-	row.starts = true
 	r := w.begin(t, row)
 	r.watch(t, w.witness)
 	r.resume(t)

@@ -89,10 +89,10 @@ type row struct {
 	contested int
 	// events and watches are what the clients received, in how many watches.
 	events, watches int
-	// slow is how many watches servers ended since their clients did not keep up. None may
-	// be where no server starts: a start takes the cores from these clients.
+	// slow is how many watches servers ended since their clients did not keep up, which
+	// depends on who else has the cores. Such a watch may resume where it was: what is
+	// judged is that none has to begin anew (endWatches).
 	slow   int
-	starts bool
 	failed bool
 }
 

@@ -242,13 +242,5 @@ func (w *world) readLogs(t *testing.T) {
 	}
 }
 
-// tooSlow is an error for watches that a server ended since a client did not keep up.
-func tooSlow(ended int) error {
-	if ended > 0 {
-		return fmt.Errorf("it ended %d watches of clients that it found too slow", ended)
-	}
-	return nil
-}
-
 // later is a time that is generous for everything that is not judged by time.
 const later = 30 * time.Second
