@@ -91,7 +91,7 @@ type row struct {
 	events, watches int
 	// slow is how many watches servers ended since their clients did not keep up, which
 	// depends on who else has the cores. Such a watch may resume where it was: what is
-	// judged is that none has to begin anew (endWatches).
+	// judged is that none has to begin again with a list (endWatches).
 	slow   int
 	failed bool
 }
