@@ -28,6 +28,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/kubernetes-features/build/release/archive"
@@ -58,6 +59,9 @@ type Apt struct {
 	// Snapshot is the URL of an archive of all versions, snapshot.debian.org by
 	// default. It is asked for what the mirrors do not have any more.
 	Snapshot string
+	// Renew is the target of make that writes a new lock file, "update-release-lock"
+	// by default, for messages.
+	Renew string
 }
 
 // The addresses that are asked by default.
@@ -104,8 +108,8 @@ func (a Apt) Fetch(ctx context.Context, lock Lock) (files []string, err error) {
 	snapshot.Mirror, snapshot.SecurityMirror = base+"debian/"+lock.Snapshot, base+"debian-security/"+lock.Snapshot
 	if second := snapshot.fetch(ctx, missing); second != nil {
 		return nil, fmt.Errorf("cannot fetch Debian's packages for %s; "+
-			"\"make update-release-lock\" takes those that mirrors have now: %w; nor from %s and %s: %w",
-			a.Arch, err, snapshot.Mirror, snapshot.SecurityMirror, second)
+			"\"make %s\" takes those that mirrors have now: %w; nor from %s and %s: %w",
+			a.Arch, cmp.Or(a.Renew, "update-release-lock"), err, snapshot.Mirror, snapshot.SecurityMirror, second)
 	}
 	return files, nil
 }
@@ -169,19 +173,52 @@ func (a Apt) download(ctx context.Context, packages []Package) (err error) {
 var uri = regexp.MustCompile(`'[^']+' (\S+)_(\S+)_(\S+)\.deb [0-9]+ SHA256:([0-9a-f]{64})`)
 
 // Newest returns the newest versions of Names, for a new lock file.
-func (a Apt) Newest(ctx context.Context) (packages []Package, err error) {
-	release, err := a.lock(ctx)
+func (a Apt) Newest(ctx context.Context) ([]Package, error) {
+	if err := a.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return a.find(ctx, Names())
+}
+
+// installed is a line of apt-get install --simulate.
+var installed = regexp.MustCompile(`(?m)^Inst (\S+) `)
+
+// Closure returns the newest versions of packages and of all that they depend on.
+// Names may be patterns of apt, such as ?essential. What packages only recommend is
+// left out.
+func (a Apt) Closure(ctx context.Context, names ...string) ([]Package, error) {
+	if err := a.refresh(ctx); err != nil {
+		return nil, err
+	}
+	out, err := a.run(ctx, a.Dir, "apt-get", append([]string{"install", "--simulate", "--no-install-recommends"}, names...)...)
 	if err != nil {
 		return nil, err
 	}
+	var all []string
+	for _, m := range installed.FindAllStringSubmatch(out, -1) {
+		all = append(all, m[1])
+	}
+	slices.Sort(all)
+	return a.find(ctx, all)
+}
+
+// refresh fetches the newest lists.
+func (a Apt) refresh(ctx context.Context) (err error) {
+	release, err := a.lock(ctx)
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, release()) }()
 	if err := os.RemoveAll(filepath.Join(a.Dir, "state-"+a.Arch)); err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.update(ctx); err != nil {
-		return nil, err
-	}
-	out, err := a.run(ctx, a.Dir, "apt-get", append([]string{"download", "--print-uris"}, Names()...)...)
+	return a.update(ctx)
+}
+
+// find returns the newest versions of packages by the lists. Only "download" prints
+// hashes of all of them.
+func (a Apt) find(ctx context.Context, names []string) (packages []Package, err error) {
+	out, err := a.run(ctx, a.Dir, "apt-get", append([]string{"download", "--print-uris"}, names...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +229,8 @@ func (a Apt) Newest(ctx context.Context) (packages []Package, err error) {
 		}
 		packages = append(packages, Package{For: a.Arch, Name: m[1], Version: version, Arch: m[3], SHA256: m[4]})
 	}
-	if len(packages) != len(Names()) {
-		return nil, fmt.Errorf("apt-get names %d packages for %s, want the %d of Names: %q", len(packages), a.Arch, len(Names()), out)
+	if len(packages) != len(names) {
+		return nil, fmt.Errorf("apt-get names %d packages for %s, want %d: %q", len(packages), a.Arch, len(names), out)
 	}
 	return packages, nil
 }

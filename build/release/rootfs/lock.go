@@ -87,9 +87,27 @@ type Lock struct {
 // SnapshotTime is the form of times in addresses of snapshot.debian.org.
 const SnapshotTime = "20060102T150405Z"
 
-// ReadLock returns the packages for arch. Lines that are empty or begin with
-// "#" are comments.
+// ReadLock returns the packages for arch, all of Names.
 func ReadLock(r io.Reader, arch string) (Lock, error) {
+	lock, err := ParseLock(r, arch)
+	if err != nil {
+		return lock, err
+	}
+	for _, name := range Names() {
+		if !slices.ContainsFunc(lock.Packages, func(p Package) bool { return p.Name == name }) {
+			err := fmt.Errorf("the lock file has no package %s for %s", name, arch)
+			if slices.Contains(targets.ImageArchitectures(), arch) {
+				err = fmt.Errorf("%w; rewrite it with \"make update-release-lock\"", err)
+			}
+			return lock, err
+		}
+	}
+	return lock, nil
+}
+
+// ParseLock returns the packages for arch, whichever they are. Lines that are
+// empty or begin with "#" are comments.
+func ParseLock(r io.Reader, arch string) (Lock, error) {
 	var lock Lock
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -118,15 +136,6 @@ func ReadLock(r io.Reader, arch string) (Lock, error) {
 	if lock.Snapshot == "" {
 		return lock, fmt.Errorf("the lock file has no line \"snapshot\"; rewrite it with \"make update-release-lock\"")
 	}
-	for _, name := range Names() {
-		if !slices.ContainsFunc(lock.Packages, func(p Package) bool { return p.Name == name }) {
-			err := fmt.Errorf("the lock file has no package %s for %s", name, arch)
-			if slices.Contains(targets.ImageArchitectures(), arch) {
-				err = fmt.Errorf("%w; rewrite it with \"make update-release-lock\"", err)
-			}
-			return lock, err
-		}
-	}
 	return lock, nil
 }
 
@@ -144,12 +153,18 @@ const snapshotDelay = 6 * time.Hour
 // NewLock returns the text of a lock file with the newest versions of Names for
 // targets.ImageArchitectures. Apt's Arch does not matter.
 func NewLock(ctx context.Context, apt Apt) (string, error) {
+	return LockText(ctx, apt, lockHeader, targets.ImageArchitectures(), Apt.Newest)
+}
+
+// LockText returns the text of a lock file with what list returns for each
+// architecture. Apt's Arch does not matter.
+func LockText(ctx context.Context, apt Apt, header string, architectures []string, list func(Apt, context.Context) ([]Package, error)) (string, error) {
 	var lines strings.Builder
-	lines.WriteString(lockHeader)
+	lines.WriteString(header)
 	fmt.Fprintln(&lines, "snapshot", time.Now().Add(snapshotDelay).UTC().Format(SnapshotTime))
-	for _, arch := range targets.ImageArchitectures() {
+	for _, arch := range architectures {
 		apt.Arch = arch
-		packages, err := apt.Newest(ctx)
+		packages, err := list(apt, ctx)
 		if err != nil {
 			return "", err
 		}
