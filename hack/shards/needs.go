@@ -48,9 +48,10 @@ var builds = map[string]build{
 	"_output/tools/kind": {Inputs: []string{"hack/tools"}},
 	"_output/debian":     {},
 	"lint-external":      {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/external"}},
+	"lint-kind":          {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "build/kind", "build/release"}},
 	"lint-release":       {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "build/release"}},
 	"verify-modules-of-long-tests": {
-		Inputs: []string{"hack/verify-modules.sh", "hack/previous", "hack/kubelets", "build/release", "test/external"},
+		Inputs: []string{"hack/verify-modules.sh", "hack/previous", "hack/kubelets", "build/kind", "build/release", "test/external"},
 	},
 }
 

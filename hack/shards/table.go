@@ -50,8 +50,8 @@ var shards = []Shard{
 		},
 	},
 	{
-		Name: "unit-root", Covers: "API, storage, control plane, catalog, plugin", Quick: true,
-		Packages: []string{"./cmd/...", "./pkg/...", "./test/utils/..."}, Inputs: []string{"docs/upgrade.md", "pkg/features"},
+		Name: "unit-root", Covers: "API, storage, control plane, catalog, plugin, edits of nodes", Quick: true,
+		Packages: []string{"./cmd/...", "./pkg/...", "./test/e2e_kind/...", "./test/utils/..."}, Inputs: []string{"docs/upgrade.md", "pkg/features"},
 	},
 	{
 		Name: "unit-pages", Covers: "pages, alerts and the KEP against code", Quick: true,
@@ -128,6 +128,11 @@ var shards = []Shard{
 		Env:       []string{"RELEASE_DEBIAN={out}/debian", "KIND={out}/tools/kind"},
 		Needs:     []string{"_output/tools/kind", "_output/debian", "lint-release"},
 		Installed: []string{"apt-get", "containerd", "ctr", "dpkg-deb", "getcap", "runc"},
+	},
+	{
+		Name: "kind", Covers: "what kind needs where there are no registries, and what it leaves",
+		Dir: "build/kind", Packages: []string{"./..."}, Race: true, Inputs: []string{"build/kind", "build/release", "go.mod", "hack/previous"},
+		Needs: []string{"lint-kind", "verify-modules-of-long-tests"},
 	},
 	{
 		Name: "browser", Covers: "the page of kubectl feature report in Chromium",

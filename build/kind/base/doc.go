@@ -1,0 +1,23 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package base makes what kind would pull from registries where there are none:
+// the base image of nodes, out of Debian's packages and of programs built from Go
+// modules, and the images that kind loads into a node image.
+//
+// What is kind's own in the base image, units, settings and the entry point, is
+// read from kind's module when the image is made.
+package base

@@ -1,0 +1,138 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// kindNetwork is the network that kind makes and never removes.
+const kindNetwork = "kind"
+
+// docker is Docker's client with an environment that names the daemon.
+type docker struct{ env []string }
+
+// lines returns the lines that a command of the client writes.
+func (d docker) lines(ctx context.Context, args ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Env = d.env
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return nil, errors.New("Docker's client is not installed; install Debian's docker.io")
+		}
+		return nil, fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return strings.Fields(stdout.String()), nil
+}
+
+// reach is an error when no daemon answers. "docker version" fails then, in every
+// version of the client; "docker info" does not.
+func (d docker) reach(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	_, err := d.lines(ctx, "version", "--format", "{{.Server.Version}}")
+	return err
+}
+
+// objects are what a daemon has, by kind: identifiers, or names.
+type objects map[string][]string
+
+func (d docker) objects(ctx context.Context) (objects, error) {
+	found := objects{}
+	var errs []error
+	for kind, args := range map[string][]string{
+		"container": {"ps", "--all", "--quiet", "--no-trunc"},
+		"volume":    {"volume", "ls", "--quiet"},
+		"network":   {"network", "ls", "--format", "{{.Name}}"},
+	} {
+		lines, err := d.lines(ctx, args...)
+		found[kind] = lines
+		errs = append(errs, err)
+	}
+	return found, errors.Join(errs...)
+}
+
+// removeAll empties the daemon: containers, their volumes, and kind's network, whose
+// bridge would come back with the daemon.
+func (d docker) removeAll(ctx context.Context) error {
+	all, err := d.objects(ctx)
+	if err != nil {
+		return err
+	}
+	// A volume and a network can be removed when no container uses it.
+	for _, step := range []struct {
+		names   []string
+		command []string
+	}{
+		{all["container"], []string{"rm", "--force", "--volumes"}},
+		{all["volume"], []string{"volume", "rm", "--force"}},
+		{slices.DeleteFunc(all["network"], builtIn), []string{"network", "rm"}},
+	} {
+		if len(step.names) == 0 {
+			continue
+		}
+		if _, e := d.lines(ctx, append(step.command, step.names...)...); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+func builtIn(network string) bool {
+	return slices.Contains([]string{"bridge", "host", "none"}, network)
+}
+
+// removeNetwork removes kind's network when it was not there before, and is now.
+func (d docker) removeNetwork(ctx context.Context, before objects) error {
+	now, err := d.objects(ctx)
+	if err != nil || slices.Contains(before["network"], kindNetwork) || !slices.Contains(now["network"], kindNetwork) {
+		return err
+	}
+	_, err = d.lines(ctx, "network", "rm", kindNetwork)
+	return err
+}
+
+// withCallers runs the command with the daemon that the environment names.
+func withCallers(ctx context.Context, o Options) error {
+	d := docker{o.Env}
+	before, err := d.objects(ctx)
+	if err != nil {
+		return err
+	}
+	return observed(ctx, o, undo{Dirs: absent(modulesDir)}, func() error {
+		err := runCommand(ctx, o.Command, o.Env, o.Stdout, o.Stderr)
+		after := context.WithoutCancel(ctx)
+		err = errors.Join(err, d.removeNetwork(after, before))
+		now, e := d.objects(after)
+		if e != nil {
+			return errors.Join(err, e)
+		}
+		for _, kind := range []string{"container", "volume", "network"} {
+			err = errors.Join(err, difference(kind, before[kind], now[kind]))
+		}
+		return err
+	})
+}

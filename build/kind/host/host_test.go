@@ -1,0 +1,261 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRunRefusesOptions(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Dir: "/x"}, "no command"},
+		{Options{Dir: "x", Command: []string{"true"}}, "absolute"},
+		{Options{Dir: "/run/x", Command: []string{"true"}}, "choose another"},
+	} {
+		if err := Run(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v is no error with %q", err, c.want)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for want, err := range map[int]error{
+		0: nil,
+		1: errors.New("x"),
+		7: errors.Join(errors.New("x"), &ExitError{7}),
+	} {
+		if got := ExitCode(err); got != want {
+			t.Errorf("%v: %d, not %d", err, got, want)
+		}
+	}
+}
+
+func TestCommandExitCode(t *testing.T) {
+	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137} {
+		if got := ExitCode(runCommand(t.Context(), []string{"sh", "-c", script}, os.Environ(), nil, nil)); got != want {
+			t.Errorf("%s: %d, not %d", script, got, want)
+		}
+	}
+	if err := runCommand(t.Context(), []string{"no-such-program"}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "cannot start") {
+		t.Errorf("%v names no program that is missing", err)
+	}
+}
+
+// onWrite is a writer that calls a function.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
+func TestCommandGetsSignalAtEndOfContext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	const script = `trap "exit 7" TERM; tail -f /dev/null & echo ready; wait`
+	err := runCommand(ctx, []string{"sh", "-c", script}, os.Environ(), onWrite(stop), nil)
+	if got := ExitCode(err); got != 7 {
+		t.Errorf("%v: %d, not 7", err, got)
+	}
+}
+
+func TestBackgroundOfCommandEndsWithIt(t *testing.T) {
+	var out strings.Builder
+	// The output ends when all that write to it have ended.
+	err := runCommand(t.Context(), []string{"sh", "-c", "tail -f /dev/null & echo started; exit 3"}, os.Environ(), &out, nil)
+	if ExitCode(err) != 3 || errors.Is(err, exec.ErrWaitDelay) || out.String() != "started\n" {
+		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
+func TestCommandHasNoInput(t *testing.T) {
+	var out strings.Builder
+	if err := runCommand(t.Context(), []string{"sh", "-c", "cat; echo $NAME"}, append(os.Environ(), "NAME=value"), &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "value\n" {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// fakeDocker is a client whose daemon is a folder: files ps, volume and network.
+const fakeDocker = `#!/bin/sh
+case "$1 $2" in
+"version "*) cat "$DAEMON/version" ;;
+"ps "*) cat "$DAEMON/ps" ;;
+"volume ls") cat "$DAEMON/volume" ;;
+"network ls") cat "$DAEMON/network" ;;
+"network rm"|"volume rm"|"rm "*) echo "$@" >>"$DAEMON/calls"; echo bridge >"$DAEMON/network" ;;
+*) echo "unknown: $*" >&2; exit 9 ;;
+esac
+`
+
+// fake puts the client into the PATH, and returns the folder of its daemon.
+func fake(t *testing.T) string {
+	t.Helper()
+	bin, daemon := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(fakeDocker), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("DAEMON", daemon)
+	for name, content := range map[string]string{"ps": "c1\n", "volume": "v1\nv2\n", "network": "bridge\n"} {
+		if err := os.WriteFile(filepath.Join(daemon, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return daemon
+}
+
+func calls(t *testing.T, daemon string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(daemon, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestReachNeedsDaemon(t *testing.T) {
+	daemon := fake(t)
+	if err := (docker{os.Environ()}).reach(t.Context()); err == nil || !strings.Contains(err.Error(), "docker version") {
+		t.Errorf("%v is no failure of the client", err)
+	}
+	if err := os.WriteFile(filepath.Join(daemon, "version"), []byte("28.2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := (docker{os.Environ()}).reach(t.Context()); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("PATH", daemon)
+	if err := (docker{os.Environ()}).reach(t.Context()); err == nil || !strings.Contains(err.Error(), "install") {
+		t.Errorf("%v has no next step", err)
+	}
+}
+
+func TestNetworkOfKindIsRemovedFromDaemonOfCaller(t *testing.T) {
+	daemon := fake(t)
+	o, _ := testOptions(t, "sh", "-c", `echo kind >>"$DAEMON/network"`)
+	if err := withCallers(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff("network rm kind\n", calls(t, daemon)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestNetworkOfKindThatWasThereStays(t *testing.T) {
+	daemon := fake(t)
+	if err := os.WriteFile(filepath.Join(daemon, "network"), []byte("bridge\nkind\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o, _ := testOptions(t, "true")
+	if err := withCallers(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(daemon, "calls")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something was removed: %v", err)
+	}
+}
+
+func TestLeftoversAreNamedBesideExitCode(t *testing.T) {
+	fake(t)
+	o, l := testOptions(t, "sh", "-c", `echo c2 >>"$DAEMON/ps"; echo v1 >"$DAEMON/volume"; echo 1 >"$SETTINGS"; exit 3`)
+	writeSetting(t, o.settings, "vm/overcommit_memory", "0")
+	o.Env = append(o.Env, "SETTINGS="+filepath.Join(o.settings, "vm", "overcommit_memory"))
+	err := withCallers(t.Context(), o)
+	if ExitCode(err) != 3 {
+		t.Errorf("%v: exit code %d", err, ExitCode(err))
+	}
+	for _, want := range []string{"the container c2 was not there before", "the volume v2 was there before"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say that %s", err, want)
+		}
+	}
+	if !strings.Contains(l.String(), `vm.overcommit_memory from "1" to "0"`) {
+		t.Errorf("the log is %q", l.String())
+	}
+	if _, err := os.Stat(undoFile(o.Dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is something to undo: %v", err)
+	}
+}
+
+func TestInterfaceThatStaysIsNamed(t *testing.T) {
+	fake(t)
+	o, _ := testOptions(t, "true")
+	// The bridge ends after the second look.
+	looks := 0
+	o.observe = func() (observation, error) {
+		looks++
+		if looks == 2 {
+			return observation{interfaces: []string{"lo", "br-1"}}, nil
+		}
+		return observation{interfaces: []string{"lo"}}, nil
+	}
+	if err := withCallers(t.Context(), o); err != nil || looks != 3 {
+		t.Errorf("%v after %d looks", err, looks)
+	}
+	before := observation{interfaces: []string{"lo"}}
+	err := before.changes(func() (observation, error) { return observation{interfaces: []string{"lo", "veth1"}}, nil })
+	if err == nil || !strings.Contains(err.Error(), "the network interface veth1") {
+		t.Errorf("%v does not name the interface", err)
+	}
+}
+
+func TestObserveThisMachine(t *testing.T) {
+	o, err := observe()
+	if err != nil || len(o.mounts) == 0 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestRemoveAllEmptiesDaemon(t *testing.T) {
+	daemon := fake(t)
+	if err := os.WriteFile(filepath.Join(daemon, "network"), []byte("bridge\nhost\nnone\nkind\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := (docker{os.Environ()}).removeAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := "rm --force --volumes c1\nvolume rm --force v1 v2\nnetwork rm kind\n"
+	if d := cmp.Diff(want, calls(t, daemon)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDifferenceCountsNames(t *testing.T) {
+	err := difference("mount", []string{"/a", "/b", "/b"}, []string{"/b", "/c"})
+	want := "the mount /c was not there before and is left; remove it\n" +
+		"the mount /a was there before and is not there now\n" +
+		"the mount /b was there before and is not there now"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if err := difference("mount", []string{"/a", "/b"}, []string{"/b", "/a"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,148 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// unstable are settings that the kernel changes by itself, that belong to the process
+// which reads them, or that do something when they are read or written.
+var unstable = map[string]bool{
+	"kernel/cad_pid":                    true,
+	"kernel/hung_task_warnings":         true,
+	"kernel/ns_last_pid":                true,
+	"kernel/perf_cpu_time_max_percent":  true,
+	"kernel/perf_event_max_sample_rate": true,
+	"kernel/tainted":                    true,
+	"vm/stat_refresh":                   true,
+	"fs/binfmt_misc":                    true,
+	"kernel/random":                     true,
+	"kernel/sched_domain":               true,
+	"net":                               true,
+}
+
+// settings returns the values of the kernel's settings of one line that can be read
+// and written, except those of networks, which a namespace has for itself.
+func settings(dir fs.FS) (map[string]string, error) {
+	values := map[string]string{}
+	err := fs.WalkDir(dir, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			// Modules come and go with theirs; some are for root only.
+			return nil
+		case err != nil:
+			return err
+		case unstable[name] && entry.IsDir():
+			return fs.SkipDir
+		case unstable[name] || !entry.Type().IsRegular():
+			return nil
+		}
+		if value, ok := setting(dir, name, entry); ok {
+			values[name] = value
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot note the kernel's settings: %w", err)
+	}
+	return values, nil
+}
+
+// setting returns a value of one line. Settings that root itself may not read, or not
+// on this machine, are no value.
+func setting(dir fs.FS, name string, entry fs.DirEntry) (string, bool) {
+	const readAndWrite = 0o600
+	info, err := entry.Info()
+	if err != nil || info.Mode().Perm()&readAndWrite != readAndWrite {
+		return "", false
+	}
+	content, err := fs.ReadFile(dir, name)
+	if err != nil {
+		return "", false
+	}
+	value := strings.TrimSuffix(string(content), "\n")
+	return value, !strings.Contains(value, "\n")
+}
+
+// changed returns the names of settings that have another value now.
+func changed(before, now map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if value, ok := now[name]; ok && value != before[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// restore writes the settings that have changed, and says which. Without root they
+// stay: that is no error, for a user who may start nodes may change them by these.
+func restore(dir string, before map[string]string, log func(string, ...any)) error {
+	now, err := settings(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	names := changed(before, now)
+	if len(names) == 0 {
+		return nil
+	}
+	denied := write(dir, before, names)
+	after, err := settings(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	left := changed(before, after)
+	restored := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(left, name) })
+	if len(restored) > 0 {
+		log("Restored settings of the kernel: %s", describe(restored, now, before))
+	}
+	if denied && len(left) > 0 {
+		log("Nodes have changed settings of the kernel, which root alone can restore: %s", describe(left, after, before))
+		return nil
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("settings of the kernel have changed and cannot be restored; set %s", describe(left, after, before))
+	}
+	return nil
+}
+
+// write sets values twice, since pairs such as vm/dirty_bytes and vm/dirty_ratio change
+// each other. Whether that has worked their values tell.
+func write(dir string, values map[string]string, names []string) (denied bool) {
+	for range 2 {
+		for _, name := range names {
+			err := os.WriteFile(filepath.Join(dir, name), []byte(values[name]+"\n"), 0o644)
+			denied = denied || errors.Is(err, fs.ErrPermission)
+		}
+	}
+	return denied
+}
+
+func describe(names []string, from, to map[string]string) string {
+	var texts []string
+	for _, name := range names {
+		texts = append(texts, fmt.Sprintf("%s from %q to %q", strings.ReplaceAll(name, "/", "."), from[name], to[name]))
+	}
+	return strings.Join(texts, ", ")
+}

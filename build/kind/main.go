@@ -1,0 +1,126 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package main lets kind run where no registry is reachable, where Docker does not
+// run, and where the machine withholds capabilities. "make kind-test" runs it.
+//
+//	kind-build fetch [flags]             builds what kind would pull
+//	kind-build run [flags] -- COMMAND    runs COMMAND with a Docker daemon that has it
+//	kind-build lock [flags]              writes debian.lock with Debian's newest packages
+//
+// It has a module of its own, so that what it depends on does not move versions
+// that ship.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"k8s.io/kubernetes-features/build/kind/base"
+	"k8s.io/kubernetes-features/build/kind/host"
+	"k8s.io/kubernetes-features/build/kind/programs"
+	"k8s.io/kubernetes-features/build/release/rootfs"
+)
+
+func main() {
+	if host.IsChild(os.Args) {
+		os.Exit(host.Main(os.Args))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "Error:", err)
+	os.Exit(host.ExitCode(err))
+}
+
+// options are the command line of all commands.
+type options struct {
+	root, dir, release, kind, offline string
+	previous                          bool
+	apt                               rootfs.Apt
+	args                              []string
+}
+
+func run(ctx context.Context, args []string) error {
+	commands := map[string]func(options, context.Context) error{
+		"fetch": options.fetch, "run": options.run, "lock": options.lock, inside: options.inside,
+	}
+	var o options
+	set := flag.NewFlagSet("kind-build", flag.ContinueOnError)
+	set.StringVar(&o.root, "root", ".", "the checkout")
+	set.StringVar(&o.dir, "dir", "_output/kind", "where what is built is kept")
+	set.StringVar(&o.release, "release", "", "the server archive of the release")
+	set.StringVar(&o.kind, "kind", "", "the directory of kind's module")
+	set.StringVar(&o.offline, "offline", "auto", "yes: make what kind would pull; no: let kind pull it; auto: whichever works")
+	set.BoolVar(&o.previous, "previous", false, "build upstream's minor version before, too, for upgrades from it")
+	set.StringVar(&o.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
+	set.StringVar(&o.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
+	if len(args) == 0 || commands[args[0]] == nil {
+		return errors.New("a command is missing: fetch, run or lock")
+	}
+	if err := set.Parse(args[1:]); err != nil {
+		return err
+	}
+	o.args = set.Args()
+	for _, dir := range []*string{&o.root, &o.dir} {
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return err
+		}
+		*dir = abs
+	}
+	o.apt.Dir, o.apt.Arch = filepath.Join(o.dir, "debian"), runtime.GOARCH
+	return commands[args[0]](o, ctx)
+}
+
+func log(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+func (o options) lock(ctx context.Context) error { return base.WriteLock(ctx, o.root, o.apt) }
+
+// builder has the programs that are built into the directory.
+func (o options) builder() programs.Builder {
+	return programs.Builder{Root: o.root, Dir: filepath.Join(o.dir, "programs"), Arch: runtime.GOARCH, Log: log}
+}
+
+// run runs a command where nodes can run. That the base image is made there, too,
+// is left to inside, since only there is the daemon.
+func (o options) run(ctx context.Context) error {
+	if len(o.args) == 0 {
+		return errors.New("a command is missing: kind-build run [flags] -- COMMAND")
+	}
+	if err := o.builder().Build(ctx, programs.Runtime); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return host.Run(ctx, host.Options{
+		Dir: o.dir, Runtime: o.builder().File(programs.Runtime),
+		Command: append([]string{self, inside, "-root=" + o.root, "-dir=" + o.dir, "--"}, o.args...),
+		Env:     os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Log: log,
+	})
+}

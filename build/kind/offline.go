@@ -1,0 +1,318 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/kubernetes-features/build/kind/base"
+	"k8s.io/kubernetes-features/build/kind/capless/withheld"
+	"k8s.io/kubernetes-features/build/kind/programs"
+	"k8s.io/kubernetes-features/build/kind/upstream"
+	"k8s.io/kubernetes-features/build/release/archive"
+)
+
+// made is what fetch has made, for a run without any network.
+type made struct {
+	// Base is the name of the base image, empty where kind pulls it.
+	Base string
+	// Kind is the directory of kind's module.
+	Kind string
+	// Debs are files of Debian's packages.
+	Debs []string
+	// Node are the archives of images of nodes, Host those of Docker's daemon.
+	Node, Host []string
+	// Previous is the server archive of the minor version before, empty if it was not
+	// asked for.
+	Previous string
+}
+
+func (o options) record() string { return filepath.Join(o.dir, "made.json") }
+
+// fetch makes all that kind would pull, unless it can pull it.
+func (o options) fetch(ctx context.Context) error {
+	if o.release == "" || o.kind == "" {
+		return errors.New("fetch needs -release, a server archive, and -kind, the directory of kind's module")
+	}
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return err
+	}
+	offline, err := o.isOffline(ctx)
+	if err != nil {
+		return err
+	}
+	var m made
+	if o.previous {
+		if m.Previous, err = o.packPrevious(ctx); err != nil {
+			return err
+		}
+	}
+	if offline {
+		if err := o.make(ctx, &m); err != nil {
+			return err
+		}
+	}
+	content, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return archive.WriteData(o.record(), content)
+}
+
+// registry is where kind would pull from.
+const registry = "https://registry.k8s.io/v2/"
+
+// registryTimeout is how long a registry may take to answer.
+const registryTimeout = 10 * time.Second
+
+func (o options) isOffline(ctx context.Context) (bool, error) {
+	switch o.offline {
+	case "yes":
+		return true, nil
+	case "no":
+		return false, nil
+	case "auto":
+	default:
+		return false, fmt.Errorf("-offline=%s is none of yes, no and auto", o.offline)
+	}
+	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, registry, http.NoBody)
+	if err != nil {
+		return false, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err == nil {
+		err = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			err = errors.New(resp.Status)
+		}
+	}
+	if err != nil {
+		log("No registry is reachable (%v): making what kind would pull", err)
+	}
+	return err != nil, nil
+}
+
+// make makes what kind would pull.
+func (o options) make(ctx context.Context, m *made) error {
+	kind := base.Kind(o.kind)
+	m.Kind = o.kind
+	name, err := kind.Image()
+	if err != nil {
+		return err
+	}
+	// Not under kind's own name: it is another image.
+	m.Base = "localhost/" + path.Base(name)
+	if m.Debs, err = base.Fetch(ctx, o.root, o.apt); err != nil {
+		return err
+	}
+	if err := o.builder().Build(ctx, slices.Collect(maps.Values(programs.Node))...); err != nil {
+		return err
+	}
+	busybox, err := o.busybox(ctx, m.Debs)
+	if err != nil {
+		return err
+	}
+	node, err := o.images(ctx, kind, m.Previous)
+	if err != nil {
+		return err
+	}
+	balancer, err := kind.Balancer()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(o.dir, "images")
+	for _, name := range node {
+		m.Node = append(m.Node, base.ImageFile(dir, name))
+	}
+	m.Host = []string{base.ImageFile(dir, balancer)}
+	return base.WriteImages(ctx, dir, o.builder(), busybox, append(node, balancer))
+}
+
+// packPrevious makes the server archive of the minor version before, once.
+func (o options) packPrevious(ctx context.Context) (string, error) {
+	version, err := upstream.Version(o.root)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(o.dir, "previous")
+	file := filepath.Join(dir, fmt.Sprintf("kubernetes-server-%s-linux-%s.tar.gz", version, runtime.GOARCH))
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	log("Building upstream's %s", version)
+	b := o.builder()
+	b.Dir = filepath.Join(dir, "programs")
+	return file, upstream.Release{Programs: b, Apt: o.apt, Dir: filepath.Join(dir, "images")}.Pack(ctx, version, file)
+}
+
+// busybox unpacks Debian's static one.
+func (o options) busybox(ctx context.Context, debs []string) (string, error) {
+	i := slices.IndexFunc(debs, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "busybox-static_") })
+	if i < 0 {
+		return "", fmt.Errorf("%s has no busybox-static: run \"make update-kind-lock\"", base.LockFile(o.root))
+	}
+	dir := filepath.Join(o.dir, "busybox")
+	if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", debs[i], dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot unpack %s by dpkg-deb (Debian's package dpkg): %w: %s", debs[i], err, out)
+	}
+	return filepath.Join(dir, "usr", "bin", "busybox"), nil
+}
+
+// images returns the names of images that kind loads into node images and which
+// releases do not have.
+func (o options) images(ctx context.Context, kind base.Kind, previous string) ([]string, error) {
+	names, err := kind.InNode()
+	if err != nil {
+		return nil, err
+	}
+	for _, release := range []string{o.release, previous} {
+		if release == "" {
+			continue
+		}
+		listed, err := o.listed(ctx, release)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list the images of the release %s: %w", release, err)
+		}
+		names = append(names, listed...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// listed returns the images that kubeadm of a release wants beside those in it.
+func (o options) listed(ctx context.Context, release string) (names []string, err error) {
+	kubeadm := filepath.Join(o.dir, "kubeadm")
+	version, err := extract(release, kubeadm)
+	if err != nil {
+		return nil, err
+	}
+	out, err := exec.CommandContext(ctx, kubeadm, "config", "images", "list", "--kubernetes-version", version).Output()
+	if err != nil {
+		return nil, fmt.Errorf("its kubeadm: %w", err)
+	}
+	for name := range strings.FieldsSeq(string(out)) {
+		// With its pause, which kind does without, kubeadm checks a cluster before it
+		// upgrades it.
+		if !strings.HasPrefix(path.Base(name), "kube-") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// extract writes kubeadm of a release to file and returns the release's version.
+func extract(release, file string) (version string, err error) {
+	f, err := os.Open(release)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		return "", err
+	}
+	tr := tar.NewReader(unzipped)
+	found := false
+	for version == "" || !found {
+		h, err := tr.Next()
+		if err != nil {
+			return "", fmt.Errorf("it has no kubernetes/version and kubernetes/server/bin/kubeadm: %w", err)
+		}
+		switch path.Clean(h.Name) {
+		case "kubernetes/version":
+			content, err := io.ReadAll(tr)
+			if err != nil {
+				return "", err
+			}
+			version = strings.TrimSpace(string(content))
+		case "kubernetes/server/bin/kubeadm":
+			if err := write(file, tr); err != nil {
+				return "", err
+			}
+			found = true
+		}
+	}
+	return version, nil
+}
+
+func write(file string, r io.Reader) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Close())
+}
+
+// inside is the command that run starts where the daemon is.
+const inside = "inside"
+
+// inside brings into the daemon what fetch has made and runs the command with
+// KIND_BASE, the base image.
+func (o options) inside(ctx context.Context) error {
+	content, err := os.ReadFile(o.record())
+	if err != nil {
+		return fmt.Errorf("what kind needs is not there, run \"kind-build fetch\" first: %w", err)
+	}
+	var m made
+	if err := json.Unmarshal(content, &m); err != nil {
+		return fmt.Errorf("%s: %w", o.record(), err)
+	}
+	cmd := exec.CommandContext(ctx, o.args[0], o.args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "KIND_BASE="+m.Base, "KIND_PREVIOUS_RELEASE="+m.Previous)
+	// The command cleans up when it is asked to end.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	if m.Base == "" {
+		return cmd.Run()
+	}
+	missing, err := withheld.Capabilities(os.DirFS("/proc"))
+	if err != nil {
+		return err
+	}
+	b := base.Base{
+		Name: m.Base, Debs: m.Debs, Kind: base.Kind(m.Kind), Programs: o.builder(), Images: m.Node,
+		RestrictOOMScore: slices.Contains(missing, "CAP_SYS_RESOURCE"), Log: log,
+	}
+	if err := b.Make(ctx); err != nil {
+		return err
+	}
+	for _, file := range m.Host {
+		if err := base.Load(ctx, file); err != nil {
+			return err
+		}
+	}
+	return cmd.Run()
+}

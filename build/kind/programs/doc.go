@@ -1,0 +1,23 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package programs builds the programs of a node and of the images that kind
+// loads into it from pinned Go modules.
+//
+// Each module is copied out of the module cache and built as the main module
+// that it is: its own go.sum then covers all it depends on, and the hash in the
+// table of this package covers the module with that go.sum.
+package programs

@@ -1,0 +1,165 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/kubernetes-features/build/kind/programs"
+	"k8s.io/kubernetes-features/build/release/archive"
+	"k8s.io/kubernetes-features/build/release/image"
+	"k8s.io/kubernetes-features/build/release/rootfs"
+	"k8s.io/kubernetes-features/build/release/targets"
+)
+
+// module is the directory of the module that requires the version, below the
+// checkout.
+const module = "hack/previous"
+
+// lockFile has the packages in the image of kube-proxy, as in releases.
+const lockFile = "build/release/debian.lock"
+
+var required = regexp.MustCompile(`(?m)^require k8s\.io/kubernetes (v\S+)`)
+
+// Version returns the version of Kubernetes that the checkout at root moves from.
+func Version(root string) (targets.Version, error) {
+	file := filepath.Join(root, module, "go.mod")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	m := required.FindSubmatch(content)
+	if m == nil {
+		return "", fmt.Errorf("%s requires no k8s.io/kubernetes", file)
+	}
+	return targets.ParseVersion(string(m[1]))
+}
+
+// Release is what is packed.
+type Release struct {
+	// Programs builds and keeps the binaries.
+	Programs programs.Builder
+	// Apt fetches the packages in images.
+	Apt rootfs.Apt
+	// Dir is where archives of images are written.
+	Dir string
+}
+
+// program is a command of Kubernetes.
+func program(name string, v targets.Version) programs.Program {
+	major, minor := v.MajorMinor()
+	var flags []string
+	for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
+		for _, value := range [][2]string{{"gitVersion", string(v)}, {"gitMajor", major}, {"gitMinor", minor}, {"gitTreeState", "clean"}} {
+			flags = append(flags, "-X", pkg+"."+value[0]+"="+value[1])
+		}
+	}
+	pkg := "k8s.io/kubernetes/cmd/" + name
+	if name == targets.LogRunner.Name {
+		pkg = targets.LogRunner.Package
+	}
+	return programs.Program{
+		Name: name, Module: programs.Module{Dir: module}, Package: pkg,
+		Tags: strings.Split(targets.Tags, ","), Flags: strings.Join(flags, " "),
+	}
+}
+
+// Pack writes the server archive of a version.
+func (r Release) Pack(ctx context.Context, v targets.Version, file string) error {
+	debs, err := r.debs(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := rootfs.Unpack(ctx, debs)
+	if err != nil {
+		return err
+	}
+	const bin = "kubernetes/server/bin/"
+	entries := []archive.Entry{{Name: "kubernetes/version", Data: []byte(string(v) + "\n")}}
+	for _, name := range []string{"kubeadm", "kubectl", "kubelet"} {
+		p := program(name, v)
+		if err := r.Programs.Build(ctx, p); err != nil {
+			return err
+		}
+		entries = append(entries, archive.Entry{Name: bin + name, Path: r.Programs.File(p), Mode: 0o755})
+	}
+	for _, b := range targets.Images() {
+		if b.EntryPoint() {
+			// Nodes have kubectl, and need no image of it.
+			continue
+		}
+		tar, err := r.image(ctx, b.Name, v, tree)
+		if err != nil {
+			return fmt.Errorf("cannot make the image of %s %s: %w", b.Name, v, err)
+		}
+		entries = append(entries,
+			archive.Entry{Name: bin + b.Name + ".tar", Path: tar},
+			archive.Entry{Name: bin + b.Name + ".docker_tag", Data: []byte(v.ImageTag() + "\n")})
+	}
+	return archive.WriteFile(ctx, file, entries, time.Unix(0, 0))
+}
+
+func (r Release) debs(ctx context.Context) ([]string, error) {
+	f, err := os.Open(filepath.Join(r.Programs.Root, filepath.FromSlash(lockFile)))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lock, err := rootfs.ReadLock(f, r.Apt.Arch)
+	if err != nil {
+		return nil, err
+	}
+	return r.Apt.Fetch(ctx, lock)
+}
+
+// image writes the archive of a component's image and returns its name.
+func (r Release) image(ctx context.Context, name string, v targets.Version, tree rootfs.Tree) (string, error) {
+	p, runner := program(name, v), program(targets.LogRunner.Name, v)
+	if err := r.Programs.Build(ctx, p, runner); err != nil {
+		return "", err
+	}
+	below, err := rootfs.Static(tree)
+	if err != nil {
+		return "", err
+	}
+	layers := []image.Layer{{Comment: "users and CA certificates", Entries: below}}
+	if name == "kube-proxy" {
+		tools, err := rootfs.Proxy(tree, r.Programs.Arch)
+		if err != nil {
+			return "", err
+		}
+		layers = append(layers, image.Layer{Comment: "programs of Debian", Entries: tools})
+	}
+	img, err := image.Build(image.Spec{
+		Name: name, Arch: r.Programs.Arch, Version: string(v), Entrypoint: []string{image.Runner}, Created: time.Unix(0, 0),
+		Layers: append(layers, image.Component(name, r.Programs.File(p), r.Programs.File(runner), nil)...),
+	})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(r.Dir, name+".tar")
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return "", err
+	}
+	return file, image.Save(ctx, file, img, v.ImageName(name, r.Programs.Arch), time.Unix(0, 0))
+}
