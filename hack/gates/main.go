@@ -170,6 +170,7 @@ func more(e catalog.Entry, versions []*utilversion.Version) []string {
 	add("Other copies: ", e.OtherCopies)
 	add("Applied again while the gate is off: ", e.OnReapply)
 	add("On nodes: ", e.Node)
+	add("On a node of kind: ", e.Seen)
 	add("Has configuration of its own, so each binary's command line decides: ", e.Config)
 	if e.Controller != "" {
 		add("Stays: ", fmt.Sprintf("ServiceAccount `kube-system/%s` of its controller, with its permissions", e.Controller))

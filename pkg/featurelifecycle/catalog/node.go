@@ -31,7 +31,8 @@ var nodeLocal = []Entry{
 		Node:   "cpu_manager_state keeps the CPUs that containers were given under the options; they stay theirs until they end. The options themselves are not recorded.",
 		Config: "cpuManagerPolicyOptions distribute-cpus-across-numa: kubelet does not start with it while the gate is off."},
 	{Feature: named("ContainerCheckpoint"), Stateless: onNodes,
-		Node: "Archives of containers, with their memory, stay in checkpoints/ until an administrator deletes them; kubelet never does. The runtime's own copies are the runtime's."},
+		Node: "Archives of containers, with their memory, stay in checkpoints/ until an administrator deletes them; kubelet never does. The runtime's own copies are the runtime's.",
+		Seen: "no checkpoint can be made: nodes of kind have no CRIU."},
 	{Feature: named("DisableCPUQuotaWithExclusiveCPUs"), Stateless: onNodes,
 		Node: "Containers with exclusive CPUs that run without a CPU quota keep none until they start again."},
 	// The state file is BasedOnPodPriority's.
@@ -60,14 +61,16 @@ var nodeLocal = []Entry{
 	{Feature: named("MemoryQoS"), Stateless: onNodes,
 		Node:   "memory.min, memory.low and memory.high of cgroups that exist keep their values, since kubelet stops writing them: those of containers and Pods until they end, those of QoS classes and of reserved cgroups until the node is started again.",
 		Config: "memoryReservationPolicy TieredReservation: refused while the gate is off. memoryThrottlingFactor, which has a default, is required while it is on."},
-	// Tried with upstream's state packages: a kubelet with the gate off takes
-	// both files of one with it on for corrupt. That is so with the policies
-	// none and None, too, and when no Pod used the feature.
+	// The files have had data of both formats since 1.37, whatever the gate
+	// (pkg/kubelet/cm/cpumanager/state, CPUManagerCheckpointV4). 1.36 wrote another
+	// one with the gate on.
 	{Feature: named("PodLevelResourceManagers"), Stateless: onNodes,
-		Node:   "cpu_manager_state and memory_manager_state are written in a format that kubelet without the gate takes for corrupt: it does not start until they are deleted, whatever its policies. Drain the node, stop kubelet, delete both files, turn the gate off.",
+		Node:   "cpu_manager_state and memory_manager_state keep what Pods were given until they end. kubelet without the gate reads the files and passes over what belongs to a Pod as a whole. Kubelets of 1.36 do not start without the gate beside files that were written with it, whatever their policies: drain the node, stop kubelet, delete both files, turn the gate off.",
+		Seen:   "without policies both files are the same with the gate on and off, and kubelet starts. Exclusive CPUs cannot be tried on two cores.",
 		Config: "cpuManagerPolicy and memoryManagerPolicy static: the feature does nothing without them."},
 	{Feature: named("PodsAPI"), Stateless: onNodes,
-		Node: "The socket pods-api/pods-api.sock goes when kubelet ends in order; after a crash an empty socket file stays, on which nothing listens."},
+		Node: "The file of the socket pods-api/pods-api.sock, on which nothing listens, stays after every end of kubelet until kubelet with the gate on or an administrator deletes it.",
+		Seen: "the file stayed after an end in order and after a crash, without a listener."},
 	{Feature: named("QOSReserved"), Stateless: onNodes,
 		Node:   "The memory limits of the cgroups of the QoS classes Burstable and BestEffort stay as they were last set until the node is started again or an administrator raises them.",
 		Config: "--qos-reserved: not refused while the gate is off, but ignored without a word."},
@@ -77,6 +80,7 @@ var nodeLocal = []Entry{
 	// (pkg/controller/certificates/cleaner).
 	{Feature: named("RotateKubeletServerCertificate"), Stateless: onNodes + "; kubelet's CertificateSigningRequests end within a day, gate or not",
 		Node:   "kubelet-server-current.pem and what it links to stay in the certificate directory (--cert-dir) until an administrator deletes them; kubelet without the gate does not read them. The certificates stay valid until they expire.",
+		Seen:   "kubelet requested a certificate, which was approved by hand, and which stayed.",
 		Config: "serverTLSBootstrap (--rotate-server-certificates): refused while the gate is off."},
 	{Feature: named("TopologyManagerPolicyAlphaOptions"), Stateless: "no option is alpha at 1.37, so the gate guards nothing",
 		Config: "topologyManagerPolicyOptions of level alpha, of which there are none at 1.37: kubelet does not start with them while the gate is off."},

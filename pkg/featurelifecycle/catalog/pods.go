@@ -89,7 +89,8 @@ var podsOfNodes = []Entry{
 	}, Retained: []Remainder{{
 		Field: task.Field{Resource: pods.GroupResource(), Path: "status.initContainerStatuses[*].stopSignal"},
 		Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it is the stop signal of a container that has ended, and goes with the Pod",
-	}}, OtherCopies: templateCopies + "; " + statusCopies},
+	}}, OtherCopies: templateCopies + "; " + statusCopies,
+		Seen: "kubelet wrote the signal of each container; it was cleared while the Pod with one of its own ran on, which was named until it was deleted."},
 	{Feature: lifecycle.Feature{
 		Name:      features.EmptyDirVolumeMode,
 		OnDisable: lifecycle.WaitForNoneInPods("modes of emptyDir volumes", "spec.volumes[*].emptyDir.mode"),
