@@ -16,8 +16,8 @@ OUT_DIR = $(if $(filter /%,$(OUT)),$(OUT),$(CURDIR)/$(OUT))
 LIB := staging/src/k8s.io/feature-lifecycle
 
 # What a target is for: packages for all, test and test-integration (WHAT=cmd/kubectl),
-# checks for verify (WHAT="gofmt tree"), as in kubernetes/kubernetes, and the folder of a
-# module for lint.
+# checks for verify (WHAT="gofmt tree"), as in kubernetes/kubernetes, the folder of a
+# module for lint, and tests for kind-test.
 WHAT ?=
 # Packages, each with the "./" that the go command wants.
 PACKAGES = $(foreach w,$(WHAT),$(if $(filter ./% k8s.io/%,$(w)),$(w),./$(w)))
@@ -55,7 +55,8 @@ DEBIAN_SECURITY_MIRROR ?=
 # Set it to build a release with the Go on the PATH, whatever its version is.
 FORCE_HOST_GO ?=
 
-RELEASE_FLAGS = -root . -output $(OUT) -debian-mirror '$(DEBIAN_MIRROR)' -debian-security-mirror '$(DEBIAN_SECURITY_MIRROR)'
+DEBIAN_MIRRORS = -debian-mirror '$(DEBIAN_MIRROR)' -debian-security-mirror '$(DEBIAN_SECURITY_MIRROR)'
+RELEASE_FLAGS = -root . -output $(OUT) $(DEBIAN_MIRRORS)
 
 # Tools run on this machine, whatever is built. An empty variable does not override
 # what "go env -w" wrote, so none is empty; GOEXPERIMENT is a list of nothing.
@@ -99,6 +100,12 @@ verify-release: ## Make the release of this commit again in another directory wi
 # The node image that kind-image builds and kind-up starts, and the cluster.
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
 KIND_CLUSTER ?= features
+# What the node image is based on, and the file that describes the cluster. Without them
+# kind's own base, and one node.
+KIND_BASE ?=
+KIND_CONFIG ?=
+# Further flags of "kind create cluster", such as --retain.
+KIND_FLAGS ?=
 # The cluster's own kubeconfig; that of the user stays as it is.
 KIND_KUBECONFIG = $(OUT)/kind.kubeconfig
 # Nodes have the architecture of the daemon, which may be elsewhere.
@@ -106,24 +113,44 @@ KIND_ARCH = $(or $(shell docker version --format '{{.Server.Arch}}' 2>/dev/null)
 SERVER_TAR = $(OUT)/release-tars/kubernetes-server-linux-$(KIND_ARCH).tar.gz
 need_docker = command -v docker >/dev/null || { echo "kind needs Docker, and there is no docker command here" >&2; exit 1; }; \
 	docker info >/dev/null 2>&1 || { echo "kind needs a Docker daemon, and \"docker info\" finds none" >&2; exit 1; }
+need_server_tar = test -e $(SERVER_TAR) || { echo "$(SERVER_TAR) is missing: run \"make quick-release KUBE_BUILD_PLATFORMS=linux/$(KIND_ARCH)\" first" >&2; exit 1; }
 
 .PHONY: kind-image
-kind-image: ## Build a node image for kind from the release in _output/release-tars; needs Docker.
+kind-image: ## Build a node image for kind from the release in _output/release-tars; needs Docker; KIND_BASE=image is its base.
 	@$(need_docker)
-	@test -e $(SERVER_TAR) || { echo "$(SERVER_TAR) is missing: run \"make quick-release KUBE_BUILD_PLATFORMS=linux/$(KIND_ARCH)\" first" >&2; exit 1; }
+	@$(need_server_tar)
 	@$(MAKE) -s $(TOOLS)/kind
-	$(TOOLS)/kind build node-image --type file --image $(KIND_IMAGE) $(SERVER_TAR)
+	$(TOOLS)/kind build node-image --type file$(if $(KIND_BASE), --base-image '$(KIND_BASE)') --image $(KIND_IMAGE) $(SERVER_TAR)
+
+# Where Docker has cgroup v1, kubelet ends unless its configuration permits that.
+define CGROUP_V1_CONFIG
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+kubeadmConfigPatches:
+- |
+  kind: KubeletConfiguration
+  failCgroupV1: false
+endef
+on_cgroup_v1 = $(filter 1,$(shell docker info --format '{{.CgroupVersion}}' 2>/dev/null))
+own_config = $(OUT)/kind/config.yaml
+kind_config = $(or $(KIND_CONFIG),$(if $(on_cgroup_v1),$(own_config)))
+write_config = mkdir -p $(OUT)/kind; printf '%s\n' "$$CGROUP_V1_CONFIG" >$(own_config); \
+	echo "Docker has cgroup v1, which kubelet refuses by default: the cluster is that of $(own_config), which sets failCgroupV1: false"
+check_config = grep -qs failCgroupV1 '$(KIND_CONFIG)' || echo "Docker has cgroup v1, which kubelet refuses by default, and $(KIND_CONFIG) does not set failCgroupV1:" \
+	"if nodes do not start, add kubeadmConfigPatches: ['{kind: KubeletConfiguration, failCgroupV1: false}']"
 
 .PHONY: kind-up
-kind-up: ## Create a cluster from that image and show its features; needs Docker.
+kind-up: export CGROUP_V1_CONFIG := $(CGROUP_V1_CONFIG)
+kind-up: ## Create a cluster from that image and show its features; needs Docker; KIND_CONFIG=file describes it.
 	@$(need_docker)
 	@docker image inspect $(KIND_IMAGE) >/dev/null 2>&1 || { echo "Docker has no image $(KIND_IMAGE): run \"make kind-image\" first" >&2; exit 1; }
 	@$(MAKE) -s $(TOOLS)/kind
-	@! $(TOOLS)/kind get clusters 2>/dev/null | grep -x '$(KIND_CLUSTER)' >/dev/null || { echo "There is a cluster $(KIND_CLUSTER) already: run \"make kind-down\" first" >&2; exit 1; }
-	$(TOOLS)/kind create cluster --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --kubeconfig $(KIND_KUBECONFIG) --wait 5m
+	@! $(TOOLS)/kind get clusters 2>/dev/null | grep -x '$(KIND_CLUSTER)' >/dev/null || { echo "There is a cluster $(KIND_CLUSTER) already: run \"make kind-down$(if $(filter-out features,$(KIND_CLUSTER)), KIND_CLUSTER=$(KIND_CLUSTER))\" first" >&2; exit 1; }
+	@$(if $(on_cgroup_v1),$(if $(KIND_CONFIG),$(check_config),$(write_config)))
+	$(TOOLS)/kind create cluster$(if $(kind_config), --config '$(kind_config)') --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --kubeconfig $(KIND_KUBECONFIG) --wait 5m$(if $(KIND_FLAGS), $(KIND_FLAGS))
 	$(KIND_KUBECTL) wait --for=create --timeout=2m -n kube-system features/$(KIND_FEATURE)
 	$(KIND_KUBECTL) get features -n kube-system
-	@echo "For kubectl: export KUBECONFIG='$(OUT_DIR)/kind.kubeconfig'"
+	@echo "For kubectl: export KUBECONFIG='$(if $(filter /%,$(KIND_KUBECONFIG)),,$(CURDIR)/)$(KIND_KUBECONFIG)'"
 
 # A feature whose gate every kube-apiserver announces.
 KIND_FEATURE := MaxUnavailableStatefulSet
@@ -134,6 +161,41 @@ kind-down: ## Delete that cluster; needs Docker.
 	@$(need_docker)
 	@$(MAKE) -s $(TOOLS)/kind
 	$(TOOLS)/kind delete cluster --name $(KIND_CLUSTER) --kubeconfig $(KIND_KUBECONFIG)
+
+$(TOOLS)/kind-build: FORCE
+	@mkdir -p $(TOOLS)
+	cd build/kind && $(FOR_HERE) go build -o "$(OUT_DIR)/tools/kind-build" .
+
+# yes makes what kind would pull, no lets kind pull it, auto asks registry.k8s.io first.
+KIND_OFFLINE ?= auto
+# What kind-run runs; y has kind-test run long tests, too.
+COMMAND ?=
+LONG ?=
+# run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries.
+define run_with_kind
+$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(filter y,$(LONG)), -previous) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
+$(TOOLS)/kind-build run -dir $(OUT)/kind -- $(1)
+endef
+
+.PHONY: kind-tools
+kind-tools:
+	@$(need_server_tar)
+	@$(MAKE) -s $(TOOLS)/kind $(TOOLS)/kind-build
+	@mkdir -p $(OUT)/kind
+
+.PHONY: kind-run
+kind-run: kind-tools ## Run COMMAND="make kind-image kind-up kind-down", or another, with what kind would pull; needs root where no Docker runs.
+	@$(if $(COMMAND),:,false) || { echo "COMMAND is not set: run \"make kind-run COMMAND='make kind-image kind-up kind-down'\", or another command" >&2; exit 1; }
+	$(call run_with_kind,$(COMMAND))
+
+.PHONY: kind-test
+kind-test: kind-tools ## Take a gate through on, used and off on a real node of kind; LONG=y adds three control planes and an upgrade with kubeadm; WHAT=TestOneNode runs one test.
+	go test -c -o $(OUT)/kind/kind.test ./test/e2e_kind
+	$(call run_with_kind,env KIND_TEST=y LONG='$(LONG)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)') | tee $(OUT)/kind/test.txt
+
+.PHONY: update-kind-lock
+update-kind-lock: $(TOOLS)/kind-build ## Write build/kind/debian.lock with Debian's newest packages.
+	$(TOOLS)/kind-build lock -dir $(OUT)/kind $(DEBIAN_MIRRORS)
 
 .PHONY: update-release-lock
 update-release-lock: $(TOOLS)/release ## Write build/release/debian.lock with Debian's newest packages.
@@ -413,6 +475,10 @@ lint: tools ## Lint the root and the library; WHAT=test/external lints the modul
 .PHONY: lint-external
 lint-external:
 	hack/verify-golangci-lint.sh test/external
+
+.PHONY: lint-kind
+lint-kind:
+	hack/verify-golangci-lint.sh build/kind
 
 .PHONY: lint-release
 lint-release:

@@ -125,9 +125,9 @@ func TestKindTakesTheRelease(t *testing.T) {
 }
 
 // target runs a target of the Makefile with scripts in the place of docker and
-// kind; without a script there is no docker. It returns what was said and what kind
-// and docker were asked.
-func target(t *testing.T, name, docker, kind string) (said, calls string, err error) {
+// kind; without a script there is no docker. Settings are further variables. It returns
+// what was said and what kind and docker were asked.
+func target(t *testing.T, name, docker, kind string, settings ...string) (said, calls string, err error) {
 	t.Helper()
 	bin, out := t.TempDir(), t.TempDir()
 	log := filepath.Join(out, "calls")
@@ -145,7 +145,7 @@ func target(t *testing.T, name, docker, kind string) (said, calls string, err er
 			t.Fatal(err)
 		}
 	}
-	said, err = runMake(t, filepath.Join("..", ".."), []string{"PATH=" + path}, name, "OUT="+out, "VERSION=v1.36.3+feature.9")
+	said, err = runMake(t, filepath.Join("..", ".."), []string{"PATH=" + path}, append([]string{name, "OUT=" + out, "VERSION=v1.36.3+feature.9"}, settings...)...)
 	recorded, missing := os.ReadFile(log)
 	if missing != nil && docker != "" {
 		t.Fatal(missing)
@@ -162,7 +162,7 @@ func runMake(t *testing.T, dir string, env []string, args ...string) (string, er
 	// A variable of the environment would count as one of the command line.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
-		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VERSION", "KUBE_BUILD_PLATFORMS", "FORCE_HOST_GO", "SOURCE_URL", "OUT"}, name)
+		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VERSION", "KUBE_BUILD_PLATFORMS", "FORCE_HOST_GO", "SOURCE_URL", "OUT", "KIND_BASE", "KIND_CONFIG"}, name)
 	})
 	cmd.Env = append(cmd.Env, env...)
 	output, err := cmd.CombinedOutput()
@@ -207,6 +207,8 @@ func TestTargetsNameMissingTools(t *testing.T) {
 		{"kind-down", "exit 1", "", noDaemon},
 		{"kind-up", `[[ $1 == info ]]`, "", `Docker has no image kindest/node:v1.36.3_feature.9: run "make kind-image" first`},
 		{"kind-up", "exit 0", "echo features; seq 100000", `There is a cluster features already: run "make kind-down" first`},
+		{"kind-run", "exit 0", "", `kubernetes-server-linux-` + runtime.GOARCH + `.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/` + runtime.GOARCH + `" first`},
+		{"kind-test", "exit 0", "", `kubernetes-server-linux-` + runtime.GOARCH + `.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/` + runtime.GOARCH + `" first`},
 		{"kind-image", "exit 0", "", `kubernetes-server-linux-` + runtime.GOARCH + `.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/` + runtime.GOARCH + `" first`},
 		{"kind-image", `if [[ $1 == version ]]; then echo riscv64; fi`, "", `kubernetes-server-linux-riscv64.tar.gz is missing: run "make quick-release KUBE_BUILD_PLATFORMS=linux/riscv64" first`},
 	} {
@@ -232,11 +234,77 @@ func TestKindUp(t *testing.T) {
 			t.Errorf("no command had %q, but:\n%s", want, calls)
 		}
 	}
+	if _, calls, err := target(t, "kind-up", "exit 0", "exit 0", "KIND_FLAGS=--retain"); err != nil || !strings.Contains(calls, "--wait 5m --retain\n") {
+		t.Errorf("with further flags: %v:\n%s", err, calls)
+	}
+	if said, _, err := target(t, "kind-up", "exit 0", "echo other", "KIND_CLUSTER=other"); err == nil || !strings.Contains(said, `run "make kind-down KIND_CLUSTER=other" first`) {
+		t.Errorf("with another cluster that is there already: %v: %s", err, said)
+	}
 	if said, _, err := target(t, "kind-up", `[[ $* != *" wait "* ]]`, "exit 0"); err == nil {
 		t.Errorf("a cluster without features is all right: %s", said)
 	}
 	_, calls, err = target(t, "kind-down", "exit 0", "exit 0")
 	if err != nil || !strings.Contains(calls, "kind delete cluster --name features --kubeconfig ") {
 		t.Errorf("kind-down: %v:\n%s", err, calls)
+	}
+}
+
+// TestKindImageOfABase has kind build on an image of the caller's, and on its own.
+func TestKindImageOfABase(t *testing.T) {
+	tar := "SERVER_TAR=" + filepath.Join(t.TempDir(), "server.tar.gz")
+	if err := os.WriteFile(strings.TrimPrefix(tar, "SERVER_TAR="), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for base, want := range map[string]string{"": "--type file --image kindest/node:", "own/base:1": "--type file --base-image own/base:1 --image kindest/node:"} {
+		said, calls, err := target(t, "kind-image", "exit 0", "exit 0", tar, "KIND_BASE="+base)
+		if err != nil || !strings.Contains(calls, "kind build node-image "+want) {
+			t.Errorf("with KIND_BASE=%q: %v: %s; want %q among:\n%s", base, err, said, want, calls)
+		}
+	}
+}
+
+// TestKindUpWithAConfiguration creates clusters with and without a configuration, where
+// Docker has cgroup v1 and v2. On v1 kubelet needs a setting, which one of the caller's
+// may lack.
+func TestKindUpWithAConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	with, without := filepath.Join(dir, "with.yaml"), filepath.Join(dir, "without.yaml")
+	for file, content := range map[string]string{with: "failCgroupV1: false\n", without: "kind: Cluster\n"} {
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const lacks, sets = "does not set failCgroupV1", "sets failCgroupV1: false"
+	for _, c := range []struct {
+		about, cgroup, config string
+		used                  string
+		says, saysNot         []string
+	}{
+		{"v2", "2", "", "create cluster --name ", nil, []string{"cgroup v1"}},
+		{"v2 with a configuration", "2", without, "create cluster --config " + without + " --name ", nil, []string{"cgroup v1"}},
+		{"v1", "1", "", "/kind/config.yaml --name ", []string{sets}, []string{lacks}},
+		{"v1 with a configuration that permits it", "1", with, "create cluster --config " + with + " --name ", nil, []string{"cgroup v1"}},
+		{"v1 with a configuration that does not", "1", without, "create cluster --config " + without + " --name ", []string{without + " " + lacks, "kubeadmConfigPatches"}, []string{sets}},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			docker := `case "$*" in *CgroupVersion*) echo ` + c.cgroup + ` ;; esac`
+			said, calls, err := target(t, "kind-up", docker, `if [[ $1 == create && $3 == --config && -e $4 ]]; then cat "$4" >&2; fi`, "KIND_CONFIG="+c.config)
+			if err != nil || !strings.Contains(calls, c.used) {
+				t.Fatalf("%v: %s; want %q among:\n%s", err, said, c.used, calls)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q, but:\n%s", want, said)
+				}
+			}
+			for _, other := range c.saysNot {
+				if strings.Contains(said, other) {
+					t.Errorf("it says %q:\n%s", other, said)
+				}
+			}
+			if written := "kubeadmConfigPatches:\n- |\n  kind: KubeletConfiguration\n  failCgroupV1: false\n"; strings.Contains(said, written) != (c.cgroup == "1" && c.config == "") {
+				t.Errorf("kind gets another configuration:\n%s", said)
+			}
+		})
 	}
 }

@@ -97,7 +97,7 @@ func goVersion(t *testing.T) string {
 func TestPathsAreQuoted(t *testing.T) {
 	root := checkout(t)
 	for _, target := range []string{
-		"quick-release", "test-release", "verify-release", "update-release-lock", "_output/tools/kind", "_output/tools/golangci-lint", "kind-up",
+		"quick-release", "test-release", "verify-release", "update-release-lock", "_output/tools/kind", "_output/tools/golangci-lint", "kind-up", "kind-run", "kind-test",
 		"test", "test-integration", "lint", "upstream-previous", "upstream-kubelets", "features-previous", "bench-featuregate",
 	} {
 		said, err := runMake(t, root, []string{"KUBE_FEATURES_REQUIRE_ALL=true"}, "-n", target)

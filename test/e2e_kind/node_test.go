@@ -1,0 +1,236 @@
+//go:build linux
+
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2ekind
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
+	"k8s.io/kubernetes-features/test/e2e_kind/nodeconfig"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// TestGatesOfKubelet turns gates on and off whose state is on nodes, and checks what the
+// catalog says of it: what kubelet writes, what stays, and that it starts with the gate off.
+func TestGatesOfKubelet(t *testing.T) {
+	c := kindcluster.Create(t, kindcluster.Config{})
+	n := &realNode{Cluster: c, t: t, name: c.ControlPlanes[0]}
+	t.Run(string(features.PodLevelResourceManagers), n.podLevelResourceManagers)
+	t.Run(string(features.PodsAPI), n.podsAPI)
+	t.Run(string(features.RotateKubeletServerCertificate), n.rotateServerCertificate)
+	t.Run(string(features.ContainerCheckpoint), n.containerCheckpoint)
+}
+
+// realNode is a node whose kubelet gets a configuration for each gate.
+type realNode struct {
+	*kindcluster.Cluster
+	t    *testing.T
+	name string
+}
+
+// root is kubelet's root directory.
+const root = "/var/lib/kubelet/"
+
+// restart starts kubelet with a gate and fields of its configuration; a nil field is unset.
+func (n *realNode) restart(gate string, value bool, fields map[string]any) {
+	n.EditKubelet(n.name, func(data []byte) ([]byte, error) {
+		for name, field := range fields {
+			var err error
+			if data, err = nodeconfig.SetField(data, field, name); err != nil {
+				return nil, err
+			}
+		}
+		return nodeconfig.SetGate(data, gate, value)
+	})
+	n.RestartKubelet(n.name)
+	n.WaitForKubelet(n.name)
+}
+
+// has tells whether the node has a file.
+func (n *realNode) has(file string) bool {
+	return strings.TrimSpace(n.Exec(n.name, "sh", "-c", `if [ -e "$1" ]; then echo yes; fi`, "sh", file)) == "yes"
+}
+
+// waitFor waits for a file: kubelet answers that it is healthy before it has written all.
+func (n *realNode) waitFor(t *testing.T, file string) {
+	framework.Eventually(t, "the node to have "+file, func() error {
+		if !n.has(file) {
+			return fmt.Errorf("there is none")
+		}
+		return nil
+	})
+}
+
+// podLevelResourceManagers has kubelet write both state files, without any policy, which
+// are the same with the gate on and off, so that kubelet starts beside either.
+func (n *realNode) podLevelResourceManagers(t *testing.T) {
+	gate := string(features.PodLevelResourceManagers)
+	files := []string{root + "cpu_manager_state", root + "memory_manager_state"}
+	written := map[bool]map[string]string{}
+	for _, on := range []bool{false, true} {
+		n.Exec(n.name, append([]string{"rm"}, files...)...)
+		n.restart(gate, on, nil)
+		written[on] = map[string]string{}
+		for _, file := range files {
+			n.waitFor(t, file)
+			written[on][file] = n.Exec(n.name, "cat", file)
+		}
+	}
+	if diff := cmp.Diff(written[false], written[true]); diff != "" {
+		t.Errorf("the state files differ with the gate off (-) and on (+):\n%s", diff)
+	}
+	n.restart(gate, false, nil)
+	for _, file := range files {
+		if now := n.Exec(n.name, "cat", file); now != written[true][file] {
+			t.Errorf("kubelet with the gate off made %s of %s, which was %s", now, file, written[true][file])
+		}
+	}
+}
+
+// podsAPI ends a kubelet in order, and another by a crash. Either leaves the socket's file:
+// kubelet renames it once it listens (k8s.io/cri-client/pkg/util, CreateListener), and what
+// closing removes has the other name.
+func (n *realNode) podsAPI(t *testing.T) {
+	gate := string(features.PodsAPI)
+	socket := root + "pods-api/pods-api.sock"
+	// The exit code of curl for what it cannot connect to.
+	const refused = "7"
+	listening := func() bool {
+		code := n.Exec(n.name, "sh", "-c", `curl --silent --max-time 5 --unix-socket "$1" http://kubelet/ >/dev/null; echo $?`, "sh", socket)
+		return strings.TrimSpace(code) != refused
+	}
+	serve := func() {
+		n.restart(gate, true, nil)
+		framework.Eventually(t, "a kubelet with the socket", func() error {
+			if !listening() {
+				return fmt.Errorf("nothing listens on %s", socket)
+			}
+			return nil
+		})
+	}
+	left := func(after string) {
+		if !n.has(socket) || listening() {
+			t.Errorf("after %s %s is there: %t, with a listener: %t; want a file without one", after, socket, n.has(socket), listening())
+		}
+	}
+	serve()
+	n.restart(gate, false, nil)
+	left("an end in order")
+	serve()
+	n.EditKubelet(n.name, func(data []byte) ([]byte, error) { return nodeconfig.SetGate(data, gate, false) })
+	n.Exec(n.name, "systemctl", "kill", "--signal=SIGKILL", "--kill-whom=main", "kubelet")
+	framework.Eventually(t, "a kubelet without the socket", func() error {
+		if listening() {
+			return fmt.Errorf("something listens on %s", socket)
+		}
+		return nil
+	})
+	n.WaitForKubelet(n.name)
+	left("a crash")
+}
+
+// rotateServerCertificate has kubelet request a certificate, which stays.
+func (n *realNode) rotateServerCertificate(t *testing.T) {
+	gate := string(features.RotateKubeletServerCertificate)
+	current := root + "pki/kubelet-server-current.pem"
+	n.restart(gate, true, map[string]any{"serverTLSBootstrap": true})
+	n.Eventually("a request of kubelet's to be approved", func(ctx context.Context) error {
+		requests := n.Kube.CertificatesV1().CertificateSigningRequests()
+		list, err := requests.List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + certificatesv1.KubeletServingSignerName})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) == 0 {
+			return fmt.Errorf("there is none")
+		}
+		for i := range list.Items {
+			list.Items[i].Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
+				Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
+			}}
+			if _, err := requests.UpdateApproval(ctx, list.Items[i].Name, &list.Items[i], metav1.UpdateOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	n.waitFor(t, current)
+	n.restart(gate, false, map[string]any{"serverTLSBootstrap": nil})
+	if !n.has(current) {
+		t.Errorf("%s went, and the catalog says that it stays", current)
+	}
+}
+
+// containerCheckpoint asks for a checkpoint, which needs CRIU in the node.
+func (n *realNode) containerCheckpoint(t *testing.T) {
+	gate := string(features.ContainerCheckpoint)
+	n.restart(gate, true, nil)
+	n.permit()
+	using := createPlainPod(t, n.Cluster)
+	checkpoints := "https://" + n.name + ":10250/checkpoint/" + using.Namespace + "/" + using.Name + "/" + using.Spec.Containers[0].Name
+	answer := n.Exec(n.name, "curl", "--silent", "--insecure", "--request", "POST",
+		"--cert", "/etc/kubernetes/pki/apiserver-kubelet-client.crt", "--key", "/etc/kubernetes/pki/apiserver-kubelet-client.key", checkpoints)
+	t.Logf("kubelet answers: %s", answer)
+	if !strings.Contains(answer, `"items"`) {
+		t.Skip("no checkpoint can be made here")
+	}
+	archives := n.Exec(n.name, "ls", root+"checkpoints")
+	n.restart(gate, false, nil)
+	if after := n.Exec(n.name, "ls", root+"checkpoints"); after != archives {
+		t.Errorf("the archives were %q with the gate on, and are %q with it off", archives, after)
+	}
+}
+
+// permit lets kube-apiserver's client ask kubelet for checkpoints, which kubeadm's roles do
+// not.
+func (n *realNode) permit() {
+	n.Eventually("requests for checkpoints to be permitted", func(ctx context.Context) error {
+		_, err := n.Kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "checkpoints"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "kube-apiserver-kubelet-client"}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// createPlainPod creates a Pod that uses no gate, and waits until it runs.
+func createPlainPod(t *testing.T, c *kindcluster.Cluster) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: podName, Namespace: metav1.NamespaceDefault},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "main", Image: pauseImage(t, c, c.Nodes()[0]), ImagePullPolicy: corev1.PullNever,
+		}}},
+	}
+	c.Eventually("the Pod to be created", func(ctx context.Context) error {
+		_, err := c.Kube.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
+	return waitForPod(t, c, "running", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning })
+}

@@ -1,0 +1,203 @@
+//go:build linux
+
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2ekind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
+	"k8s.io/kubernetes-features/test/e2e_kind/nodeconfig"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+const (
+	// declares is a feature with tasks between the two versions.
+	declares = string(features.GenericWorkload)
+	// grace is how long processes of upstream, which do not report, are waited for.
+	grace = "30s"
+
+	emulatedVersion = "emulated-version"
+	gracePeriod     = "feature-grace-period"
+)
+
+// upgraded is a cluster that kubeadm brings from upstream's version to the release and
+// back, in two steps each way (docs/upgrade.md).
+type upgraded struct {
+	*kindcluster.Cluster
+	node string
+	// version is the release's, minor the minor version of the cluster before.
+	version, minor string
+}
+
+// TestUpgrade brings a cluster of upstream's binaries to the release with kubeadm, and back,
+// while a Pod uses an alpha gate. The Features are adopted as they are, nothing stops the
+// Pod, and what was stored before is there at the end.
+func TestUpgrade(t *testing.T) {
+	kindcluster.RequireLong(t)
+	image := kindcluster.PreviousImage(t)
+	c := &upgraded{
+		Cluster: kindcluster.Create(t, kindcluster.Config{Image: image, FeatureGates: map[string]bool{gate: true}}),
+		minor:   framework.Minor(framework.PreviousVersion),
+	}
+	c.node = c.ControlPlanes[0]
+	if version := c.Version(); version != framework.PreviousVersion {
+		t.Fatalf("the image %s is of %s, want upstream's %s", image, version, framework.PreviousVersion)
+	}
+	using := createPod(t, c.Cluster)
+	c.version = c.CopyRelease(c.node)
+
+	c.up(t)
+	checkUntouched(t, c.Cluster, using)
+	c.emulate(t, "")
+	c.waitForVersion(t, framework.Minor(c.version))
+	checkUntouched(t, c.Cluster, using)
+
+	c.down(t)
+	checkUntouched(t, c.Cluster, using)
+	c.checkLeft(t)
+}
+
+// emulatedBy sets what the components of the first and the last step have: the version
+// that they emulate, and how long kube-apiserver waits for processes without reports.
+// Empty values remove the flags.
+func emulatedBy(minor, period string, set func(component, flag, value string)) {
+	for _, component := range kindcluster.StaticPods() {
+		set(component, emulatedVersion, minor)
+	}
+	set(kindcluster.APIServer, gracePeriod, period)
+}
+
+// configure has kubeadm write these flags into the manifests of the next upgrade.
+func (c *upgraded) configure(minor, period string) {
+	sections := map[string]string{kindcluster.APIServer: "apiServer", kindcluster.ControllerManager: "controllerManager", kindcluster.Scheduler: "scheduler"}
+	emulatedBy(minor, period, func(component, flag, value string) {
+		c.EditClusterConfiguration(func(data []byte) ([]byte, error) {
+			return nodeconfig.SetExtraArg(data, sections[component], flag, value)
+		})
+	})
+}
+
+// up replaces upstream's binaries by the release's, with the version of before emulated.
+// Every Feature is adopted at that version, without a transition. Then the kubelet follows.
+func (c *upgraded) up(t *testing.T) {
+	t.Helper()
+	c.configure(c.minor, grace)
+	c.Upgrade(c.node, c.version, false)
+	c.ReplaceKubelet(c.node, false)
+	history := framework.RecordFeature(t, c.Etcd(), gate)
+	adopted := history.Wait(t, 0, "adopted as On", func(v framework.FeatureVersion) bool {
+		return v.Status.State == v1alpha1.StateOn && v.Status.Version == c.minor && condition(v.Feature, v1alpha1.ConditionUsesMatch).Reason == v1alpha1.ReasonAllUsersMatch
+	})
+	if versions := history.Since(0); len(framework.Transitions(versions)) > 0 || !slices.Contains(framework.States(versions), v1alpha1.StateOn) {
+		t.Errorf("the feature was On before the upgrade, and went through %q with transitions %q", framework.States(versions), framework.Transitions(versions))
+	}
+	checkCondition(t, adopted.Feature, v1alpha1.ConditionConsistent, metav1.ConditionTrue, v1alpha1.ReasonServersAgree, "")
+	waitForReports(c.Cluster, true)
+	if version := c.Version(); version != c.version {
+		t.Errorf("the server is %s after the upgrade, want %s", version, c.version)
+	}
+}
+
+// emulate restarts the control plane with an emulated version, or without one, and
+// remembers that in what kubeadm makes manifests of.
+func (c *upgraded) emulate(t *testing.T, minor string) {
+	t.Helper()
+	c.configure(minor, grace)
+	emulatedBy(minor, grace, func(component, flag, value string) { c.SetFlag(c.node, component, flag, value) })
+}
+
+// waitForVersion waits until the features that matter here are stored in the form of a
+// minor version, and are at rest.
+func (c *upgraded) waitForVersion(t *testing.T, minor string) {
+	t.Helper()
+	for _, name := range []string{gate, declares} {
+		f := c.WaitForFeature(name, "at rest at "+minor, func(f *v1alpha1.Feature) bool {
+			return f.Status.Version == minor && f.Status.Transition == nil && condition(f, v1alpha1.ConditionProgressing).Reason == v1alpha1.ReasonComplete
+		})
+		if name == gate && f.Status.State != v1alpha1.StateOn {
+			t.Errorf("the feature %s is %s at %s, want On", name, f.Status.State, minor)
+		}
+	}
+}
+
+// down goes back: node components first, since they are never newer than servers, then
+// the emulated version until the check of the release permits it, then the binaries.
+func (c *upgraded) down(t *testing.T) {
+	t.Helper()
+	client := c.Client()
+	c.SetImageOfKubeProxies("registry.k8s.io/kube-proxy:" + framework.PreviousVersion)
+	c.ReplaceKubelet(c.node, true)
+	c.emulate(t, c.minor)
+	c.waitForVersion(t, c.minor)
+	checkedSafe(t, client, c.minor)
+	// Upstream's kube-apiserver knows --emulated-version, and not the grace period.
+	c.configure("", "")
+	c.Upgrade(c.node, framework.PreviousVersion, true)
+	framework.Eventually(t, "the server to be upstream's", func() error {
+		info, err := c.Kube.Discovery().ServerVersion()
+		if err == nil && info.GitVersion != framework.PreviousVersion {
+			err = fmt.Errorf("it is %s", info.GitVersion)
+		}
+		return err
+	})
+}
+
+// checkedSafe repeats the check until it permits to replace the binaries: features whose
+// value follows from the emulated version are turned off one after the other. Upstream's
+// kubelet and kube-proxy do not report, so what they set is unknown.
+func checkedSafe(t *testing.T, client kindcluster.Client, minor string) {
+	t.Helper()
+	begun := time.Now()
+	framework.Eventually(t, "kubectl feature upgrade-check to permit "+minor, func() error {
+		output, code := client.Run(t, "feature", "upgrade-check", "--to="+minor, "--allow-missing")
+		if code != 0 {
+			return fmt.Errorf("exit code %d:\n%s", code, output)
+		}
+		return nil
+	})
+	t.Logf("the check permits %s after %s", minor, time.Since(begun).Round(time.Second))
+}
+
+// checkLeft checks what docs/upgrade.md promises of a cluster that went back: no server
+// has the API, and Features stay in etcd as they were.
+func (c *upgraded) checkLeft(t *testing.T) {
+	t.Helper()
+	_, err := c.Features.FeaturesV1alpha1().Features(metav1.NamespaceSystem).Get(t.Context(), gate, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("reading the Feature from upstream's server: %v, want that there is no such API", err)
+	}
+	stored, err := c.Etcd().Get(t.Context(), framework.FeaturesKey, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatalf("reading Features from etcd: %v", err)
+	}
+	if !slices.ContainsFunc(stored.Kvs, func(kv *mvccpb.KeyValue) bool { return strings.HasSuffix(string(kv.Key), "/"+gate) }) {
+		t.Errorf("etcd has %d Features, and not %s; want all as they were", len(stored.Kvs), gate)
+	}
+}
