@@ -171,9 +171,10 @@ KIND_OFFLINE ?= auto
 # What kind-run runs; y has kind-test run long tests, too.
 COMMAND ?=
 LONG ?=
+kind_long = $(or $(LONG),$(if $(filter TestThree% TestUpgrade%,$(WHAT)),y))
 # run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries.
 define run_with_kind
-$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(filter y,$(LONG)), -previous) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
+$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(filter y,$(kind_long)), -previous) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
 $(TOOLS)/kind-build run -dir $(OUT)/kind -- $(1)
 endef
 
@@ -184,14 +185,15 @@ kind-tools:
 	@mkdir -p $(OUT)/kind
 
 .PHONY: kind-run
+kind-run: export KIND_COMMAND := $(value COMMAND)
 kind-run: kind-tools ## Run COMMAND="make kind-image kind-up kind-down", or another, with what kind would pull; needs root where no Docker runs.
 	@$(if $(COMMAND),:,false) || { echo "COMMAND is not set: run \"make kind-run COMMAND='make kind-image kind-up kind-down'\", or another command" >&2; exit 1; }
-	$(call run_with_kind,$(COMMAND))
+	$(call run_with_kind,bash -euo pipefail -c "$$KIND_COMMAND")
 
 .PHONY: kind-test
 kind-test: kind-tools ## Take a gate through on, used and off on a real node of kind; LONG=y adds three control planes and an upgrade with kubeadm; WHAT=TestOneNode runs one test.
 	go test -c -o $(OUT)/kind/kind.test ./test/e2e_kind
-	$(call run_with_kind,env KIND_TEST=y LONG='$(LONG)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)') | tee $(OUT)/kind/test.txt
+	$(call run_with_kind,env KIND_TEST=y LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)') | tee -i $(OUT)/kind/test.txt
 
 .PHONY: update-kind-lock
 update-kind-lock: $(TOOLS)/kind-build ## Write build/kind/debian.lock with Debian's newest packages.

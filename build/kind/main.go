@@ -46,7 +46,7 @@ func main() {
 	if host.IsChild(os.Args) {
 		os.Exit(host.Main(os.Args))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	err := run(ctx, os.Args[1:])
 	if err == nil || errors.Is(err, flag.ErrHelp) {

@@ -37,6 +37,7 @@ import (
 
 	"k8s.io/kubernetes-features/build/kind/base"
 	"k8s.io/kubernetes-features/build/kind/capless/withheld"
+	"k8s.io/kubernetes-features/build/kind/host"
 	"k8s.io/kubernetes-features/build/kind/programs"
 	"k8s.io/kubernetes-features/build/kind/upstream"
 	"k8s.io/kubernetes-features/build/release/archive"
@@ -105,23 +106,36 @@ func (o options) isOffline(ctx context.Context) (bool, error) {
 	default:
 		return false, fmt.Errorf("-offline=%s is none of yes, no and auto", o.offline)
 	}
+	why, err := host.WhyOwn(ctx)
+	if err != nil {
+		return false, err
+	}
+	if why == "" {
+		why = unreachable(ctx)
+	}
+	if why != "" {
+		log("Making what kind would pull: %s", why)
+	}
+	return why != "", ctx.Err()
+}
+
+// unreachable returns why no image can be pulled, "" where they can.
+func unreachable(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, registry, http.NoBody)
 	if err != nil {
-		return false, err
+		return err.Error()
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err == nil {
-		err = resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			err = errors.New(resp.Status)
-		}
-	}
 	if err != nil {
-		log("No registry is reachable (%v): making what kind would pull", err)
+		return err.Error()
 	}
-	return err != nil, nil
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return registry + ": " + resp.Status
+	}
+	return ""
 }
 
 // make makes what kind would pull.
@@ -292,12 +306,12 @@ func (o options) inside(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, o.args[0], o.args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "KIND_BASE="+m.Base, "KIND_PREVIOUS_RELEASE="+m.Previous)
-	// The command cleans up when it is asked to end.
+	cmd.Env = append(os.Environ(), "KIND_PREVIOUS_RELEASE="+m.Previous)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if m.Base == "" {
-		return cmd.Run()
+		return host.CommandError(cmd.Run())
 	}
+	cmd.Env = append(cmd.Env, "KIND_BASE="+m.Base)
 	missing, err := withheld.Capabilities(os.DirFS("/proc"))
 	if err != nil {
 		return err
@@ -314,5 +328,5 @@ func (o options) inside(ctx context.Context) error {
 			return err
 		}
 	}
-	return cmd.Run()
+	return host.CommandError(cmd.Run())
 }

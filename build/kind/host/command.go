@@ -44,11 +44,16 @@ func runCommand(ctx context.Context, command, env []string, stdout, stderr io.Wr
 	}
 	left := endGroup(cmd.Process.Pid)
 	err := cmd.Wait()
+	return errors.Join(CommandError(err), left)
+}
+
+// CommandError makes an ExitError of that of a command which failed.
+func CommandError(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		err = &ExitError{exitCode(exit.Sys().(syscall.WaitStatus))}
+		return &ExitError{exitCode(exit.Sys().(syscall.WaitStatus))}
 	}
-	return errors.Join(err, left)
+	return err
 }
 
 // endGroup waits for the first process of a group to end, then kills the others. The

@@ -63,7 +63,7 @@ func runDaemon(told string) (got result, err error) {
 	}
 	env := environment(os.Environ())
 	// A run that was killed has left its containers.
-	if err := (docker{env}).removeAll(ctx); err != nil {
+	if _, err := (docker{env}).removeAll(ctx); err != nil {
 		return got, err
 	}
 	err = runCommand(ctx, r.Command, env, os.Stdout, os.Stderr)
@@ -73,7 +73,8 @@ func runDaemon(told string) (got result, err error) {
 	}
 	limited, done := context.WithTimeout(after, cleaning)
 	defer done()
-	return got, errors.Join(err, docker{env}.removeAll(limited))
+	left, removed := docker{env}.removeAll(limited)
+	return got, errors.Join(err, left.left(), removed)
 }
 
 // environment names the daemon's socket in place of any other daemon.

@@ -75,12 +75,26 @@ func (d docker) objects(ctx context.Context) (objects, error) {
 	return found, errors.Join(errs...)
 }
 
-// removeAll empties the daemon: containers, their volumes, and kind's network, whose
-// bridge would come back with the daemon.
-func (d docker) removeAll(ctx context.Context) error {
+// left is an error for what a command has left in a daemon. kind leaves its network, too.
+func (o objects) left() error {
+	var errs []error
+	for _, kind := range []string{"container", "volume", "network"} {
+		for _, name := range o[kind] {
+			if kind != "network" || !builtIn(name) && name != kindNetwork {
+				errs = append(errs, fmt.Errorf("the command has left the %s %s, which ends with the Docker daemon; delete clusters in the command", kind, name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeAll empties the daemon and returns what was there: containers, their volumes, and
+// kind's network, whose bridge would come back with the daemon. Images stay, but for
+// those that have lost their names to newer ones.
+func (d docker) removeAll(ctx context.Context) (objects, error) {
 	all, err := d.objects(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// A volume and a network can be removed when no container uses it.
 	for _, step := range []struct {
@@ -89,7 +103,7 @@ func (d docker) removeAll(ctx context.Context) error {
 	}{
 		{all["container"], []string{"rm", "--force", "--volumes"}},
 		{all["volume"], []string{"volume", "rm", "--force"}},
-		{slices.DeleteFunc(all["network"], builtIn), []string{"network", "rm"}},
+		{slices.DeleteFunc(slices.Clone(all["network"]), builtIn), []string{"network", "rm"}},
 	} {
 		if len(step.names) == 0 {
 			continue
@@ -98,7 +112,8 @@ func (d docker) removeAll(ctx context.Context) error {
 			err = errors.Join(err, e)
 		}
 	}
-	return err
+	_, e := d.lines(ctx, "image", "prune", "--force")
+	return all, errors.Join(err, e)
 }
 
 func builtIn(network string) bool {

@@ -90,20 +90,36 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := finishKilled(ctx, o); err != nil {
 		return err
 	}
-	unreachable := docker{o.Env}.reach(ctx)
+	why := whyOwn(ctx, o.Env, lacking)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if unreachable == nil && len(lacking) == 0 {
+	if why == "" {
 		o.Log("The nodes run in the Docker daemon that is there")
 		return withCallers(ctx, o)
 	}
-	why := fmt.Sprint(unreachable)
-	if unreachable == nil {
-		why = "the machine withholds " + strings.Join(lacking, ", ") + ", without which the Docker daemon that is there starts no privileged containers"
-	}
 	o.Log("The nodes run in a Docker daemon of their own: %s", why)
 	return withOwn(ctx, o, lacking)
+}
+
+// WhyOwn returns why Run would start a daemon of its own, which reaches no network, and ""
+// where it uses the one that is there.
+func WhyOwn(ctx context.Context) (string, error) {
+	lacking, err := withheld.Capabilities(os.DirFS("/proc"))
+	if err != nil {
+		return "", err
+	}
+	return whyOwn(ctx, os.Environ(), lacking), ctx.Err()
+}
+
+func whyOwn(ctx context.Context, env, lacking []string) string {
+	if err := (docker{env}).reach(ctx); err != nil {
+		return err.Error()
+	}
+	if len(lacking) > 0 {
+		return "the machine withholds " + strings.Join(lacking, ", ") + ", without which the Docker daemon that is there starts no privileged containers"
+	}
+	return ""
 }
 
 // complete sets defaults and refuses what cannot work.

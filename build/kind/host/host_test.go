@@ -19,6 +19,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +111,7 @@ case "$1 $2" in
 "volume ls") cat "$DAEMON/volume" ;;
 "network ls") cat "$DAEMON/network" ;;
 "network rm"|"volume rm"|"rm "*) echo "$@" >>"$DAEMON/calls"; echo bridge >"$DAEMON/network" ;;
+"image prune") echo "$@" >>"$DAEMON/calls" ;;
 *) echo "unknown: $*" >&2; exit 9 ;;
 esac
 `
@@ -238,12 +240,22 @@ func TestRemoveAllEmptiesDaemon(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(daemon, "network"), []byte("bridge\nhost\nnone\nkind\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := (docker{os.Environ()}).removeAll(t.Context()); err != nil {
+	was, err := (docker{os.Environ()}).removeAll(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := "rm --force --volumes c1\nvolume rm --force v1 v2\nnetwork rm kind\n"
+	want := "rm --force --volumes c1\nvolume rm --force v1 v2\nnetwork rm kind\nimage prune --force\n"
 	if d := cmp.Diff(want, calls(t, daemon)); d != "" {
 		t.Error(d)
+	}
+	left := was.left()
+	for _, name := range []string{"container c1", "volume v1", "volume v2"} {
+		if left == nil || !strings.Contains(left.Error(), name) {
+			t.Errorf("%v does not name the %s", left, name)
+		}
+	}
+	if strings.Contains(fmt.Sprint(left), "network") {
+		t.Errorf("%v names a network, and there are those of Docker and kind only", left)
 	}
 }
 
