@@ -172,9 +172,10 @@ KIND_OFFLINE ?= auto
 COMMAND ?=
 LONG ?=
 kind_long = $(or $(LONG),$(if $(filter TestThree% TestUpgrade%,$(WHAT)),y))
-# run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries.
+# run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries;
+# $(2) are further flags of "kind-build fetch".
 define run_with_kind
-$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(filter y,$(kind_long)), -previous) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
+$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(filter y,$(kind_long)), -previous)$(2) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
 $(TOOLS)/kind-build run -dir $(OUT)/kind -- $(1)
 endef
 
@@ -195,8 +196,16 @@ kind-test: kind-tools ## Take a gate through on, used and off on a real node of 
 	go test -c -o $(OUT)/kind/kind.test ./test/e2e_kind
 	$(call run_with_kind,env KIND_TEST=y LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)') | tee -i $(OUT)/kind/test.txt
 
+# What kind-conformance runs: specs whose names match, and how many at a time.
+FOCUS ?=
+PROCESSES ?=
+.PHONY: kind-conformance
+kind-conformance: kind-tools ## Run upstream's conformance tests on a cluster of the release and on one of upstream's binaries, and compare; FOCUS=expression runs some.
+	go test -c -o $(OUT)/kind/conformance.test ./test/e2e_kind/conformance
+	$(call run_with_kind,env KIND_TEST=y FOCUS='$(FOCUS)' PROCESSES='$(PROCESSES)' OUT="$(OUT_DIR)" $(OUT)/kind/conformance.test -test.v -test.timeout 8h -test.run TestConformance, -e2e)
+
 .PHONY: update-kind-lock
-update-kind-lock: $(TOOLS)/kind-build ## Write build/kind/debian.lock with Debian's newest packages.
+update-kind-lock: $(TOOLS)/kind-build ## Write build/kind/debian.lock and e2e.lock with Debian's newest packages.
 	$(TOOLS)/kind-build lock -dir $(OUT)/kind $(DEBIAN_MIRRORS)
 
 .PHONY: update-release-lock

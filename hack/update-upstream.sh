@@ -16,6 +16,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lib=staging/src/k8s.io/feature-lifecycle
 example=$lib/examples/widget-operator
 previous=hack/previous
+# Upstream's end-to-end tests.
+e2e=hack/e2e
 # Written last: what an end in between leaves behind is finished by the next run.
 named=test/e2e_features/framework/previous.go
 old=$(sed -nE 's/^const UpstreamVersion = "(v[0-9.]+)"$/\1/p' "$named")
@@ -48,7 +50,7 @@ if $another_minor; then versions+=("${before#v}"); fi
 # Figures of benchmarks name the version on which they were measured.
 mapfile -d '' -t pages < <(git ls-files -z -- README.md 'docs/*.md' ':!docs/keps' ':!docs/benchmarks' test/e2e_features/framework ":!$named" |
 	xargs -0r grep -lZF "${versions[@]/#/-e}" --)
-modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum" "$example/go.mod" "$example/go.sum")
+modules=(go.mod go.sum "$lib/go.mod" "$lib/go.sum" "$example/go.mod" "$example/go.sum" "$e2e/go.mod" "$e2e/go.sum")
 if $another_minor; then modules+=(go.work go.work.sum "$previous/go.mod" "$previous/go.sum" "$previous/commit"); fi
 kept=$(mktemp -d)
 for file in "${modules[@]}" CHANGELOG.md "$named" "${pages[@]}"; do
@@ -125,14 +127,14 @@ if $another_minor; then
 	go work edit "${edits[@]}" "$PWD/go.work"
 fi
 # All of the minor version move, whichever patch release they name.
-for dir in . "$lib" "$example"; do
+for dir in . "$lib" "$example" "$e2e"; do
 	mapfile -t edits < <(required "$dir/go.mod" "$(minor "$old")" "$new")
 	if $another_minor; then
 		mapfile -t edits < <(required "$dir/go.mod" "$(minor "$old")" "$new" "$was_staging" "$is_staging"; language "$new_mod")
 	fi
 	go mod edit "${edits[@]}" "$dir/go.mod"
 done
-for dir in "$lib" "$example" .; do
+for dir in "$lib" "$example" . "$e2e"; do
 	tidy "$dir"
 done
 

@@ -19,7 +19,7 @@ limitations under the License.
 //
 //	kind-build fetch [flags]             builds what kind would pull
 //	kind-build run [flags] -- COMMAND    runs COMMAND with a Docker daemon that has it
-//	kind-build lock [flags]              writes debian.lock with Debian's newest packages
+//	kind-build lock [flags]              writes lock files with Debian's newest packages
 //
 // It has a module of its own, so that what it depends on does not move versions
 // that ship.
@@ -59,7 +59,7 @@ func main() {
 // options are the command line of all commands.
 type options struct {
 	root, dir, release, kind, offline string
-	previous                          bool
+	previous, e2e                     bool
 	apt                               rootfs.Apt
 	args                              []string
 }
@@ -76,6 +76,7 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&o.kind, "kind", "", "the directory of kind's module")
 	set.StringVar(&o.offline, "offline", "auto", "yes: make what kind would pull; no: let kind pull it; auto: whichever works")
 	set.BoolVar(&o.previous, "previous", false, "build upstream's minor version before, too, for upgrades from it")
+	set.BoolVar(&o.e2e, "e2e", false, "make upstream's end-to-end tests, their images, and upstream's unchanged version, too")
 	set.StringVar(&o.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&o.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	if len(args) == 0 || commands[args[0]] == nil {
@@ -98,7 +99,9 @@ func run(ctx context.Context, args []string) error {
 
 func log(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-func (o options) lock(ctx context.Context) error { return base.WriteLock(ctx, o.root, o.apt) }
+func (o options) lock(ctx context.Context) error {
+	return errors.Join(base.NodePackages.WriteLock(ctx, o.root, o.apt), base.TestPackages.WriteLock(ctx, o.root, o.apt))
+}
 
 // builder has the programs that are built into the directory.
 func (o options) builder() programs.Builder {

@@ -37,6 +37,7 @@ import (
 
 	"k8s.io/kubernetes-features/build/kind/base"
 	"k8s.io/kubernetes-features/build/kind/capless/withheld"
+	"k8s.io/kubernetes-features/build/kind/e2e"
 	"k8s.io/kubernetes-features/build/kind/host"
 	"k8s.io/kubernetes-features/build/kind/programs"
 	"k8s.io/kubernetes-features/build/kind/upstream"
@@ -53,9 +54,12 @@ type made struct {
 	Debs []string
 	// Node are the archives of images of nodes, Host those of Docker's daemon.
 	Node, Host []string
-	// Previous is the server archive of the minor version before, empty if it was not
-	// asked for.
-	Previous string
+	// Previous is the server archive of the minor version before, and Same upstream's
+	// of the version that ships; they are empty if they were not asked for.
+	Previous, Same string
+	// TestImages are archives of images that upstream's tests run, and NoImages the
+	// names of those that are not made. Both are empty where nodes can pull them.
+	TestImages, NoImages []string
 }
 
 func (o options) record() string { return filepath.Join(o.dir, "made.json") }
@@ -74,7 +78,12 @@ func (o options) fetch(ctx context.Context) error {
 	}
 	var m made
 	if o.previous {
-		if m.Previous, err = o.packPrevious(ctx); err != nil {
+		if m.Previous, err = o.pack(ctx, upstream.Previous, "previous"); err != nil {
+			return err
+		}
+	}
+	if o.e2e {
+		if err := o.makeTests(ctx, offline, &m); err != nil {
 			return err
 		}
 	}
@@ -148,7 +157,7 @@ func (o options) make(ctx context.Context, m *made) error {
 	}
 	// Not under kind's own name: it is another image.
 	m.Base = "localhost/" + path.Base(name)
-	if m.Debs, err = base.Fetch(ctx, o.root, o.apt); err != nil {
+	if m.Debs, err = base.NodePackages.Fetch(ctx, o.root, o.apt); err != nil {
 		return err
 	}
 	if err := o.builder().Build(ctx, slices.Collect(maps.Values(programs.Node))...); err != nil {
@@ -174,13 +183,13 @@ func (o options) make(ctx context.Context, m *made) error {
 	return base.WriteImages(ctx, dir, o.builder(), busybox, append(node, balancer))
 }
 
-// packPrevious makes the server archive of the minor version before, once.
-func (o options) packPrevious(ctx context.Context) (string, error) {
-	version, err := upstream.Version(o.root)
+// pack makes the server archive of an unchanged version once.
+func (o options) pack(ctx context.Context, source upstream.Source, name string) (string, error) {
+	version, err := source.Version(o.root)
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(o.dir, "previous")
+	dir := filepath.Join(o.dir, name)
 	file := filepath.Join(dir, fmt.Sprintf("kubernetes-server-%s-linux-%s.tar.gz", version, runtime.GOARCH))
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
@@ -188,14 +197,47 @@ func (o options) packPrevious(ctx context.Context) (string, error) {
 	log("Building upstream's %s", version)
 	b := o.builder()
 	b.Dir = filepath.Join(dir, "programs")
-	return file, upstream.Release{Programs: b, Apt: o.apt, Dir: filepath.Join(dir, "images")}.Pack(ctx, version, file)
+	return file, upstream.Release{Source: source, Programs: b, Apt: o.apt, Dir: filepath.Join(dir, "images")}.Pack(ctx, file)
+}
+
+// makeTests makes upstream's tests and the cluster to compare with. Where images
+// cannot be pulled, it makes those that the tests of this build ask for.
+func (o options) makeTests(ctx context.Context, offline bool, m *made) (err error) {
+	if m.Same, err = o.pack(ctx, upstream.Same, "same"); err != nil {
+		return err
+	}
+	version, err := upstream.Same.Version(o.root)
+	if err != nil {
+		return err
+	}
+	tests := programs.E2E
+	tests.Flags = upstream.VersionFlags(version)
+	if err := o.builder().Build(ctx, tests, programs.Ginkgo); err != nil {
+		return err
+	}
+	if !offline {
+		return nil
+	}
+	out, err := exec.CommandContext(ctx, o.builder().File(tests), "--list-images").Output()
+	if err != nil {
+		return fmt.Errorf("asking upstream's tests for their images: %w", err)
+	}
+	names := strings.Fields(string(out))
+	slices.Sort(names)
+	debs, err := base.TestPackages.Fetch(ctx, o.root, o.apt)
+	if err != nil {
+		return err
+	}
+	b := e2e.Builder{Programs: o.builder(), Dir: filepath.Join(o.dir, "images"), Debs: debs}
+	m.TestImages, m.NoImages, err = b.Images(ctx, slices.Compact(names))
+	return err
 }
 
 // busybox unpacks Debian's static one.
 func (o options) busybox(ctx context.Context, debs []string) (string, error) {
 	i := slices.IndexFunc(debs, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "busybox-static_") })
 	if i < 0 {
-		return "", fmt.Errorf("%s has no busybox-static: run \"make update-kind-lock\"", base.LockFile(o.root))
+		return "", fmt.Errorf("%s has no busybox-static: run \"make update-kind-lock\"", base.NodePackages.LockFile(o.root))
 	}
 	dir := filepath.Join(o.dir, "busybox")
 	if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", debs[i], dir).CombinedOutput(); err != nil {
@@ -306,7 +348,8 @@ func (o options) inside(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, o.args[0], o.args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "KIND_PREVIOUS_RELEASE="+m.Previous)
+	cmd.Env = append(os.Environ(), "KIND_PREVIOUS_RELEASE="+m.Previous, "KIND_SAME_RELEASE="+m.Same,
+		"KIND_TEST_IMAGES="+strings.Join(m.TestImages, ","), "KIND_NO_IMAGES="+strings.Join(m.NoImages, ","))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if m.Base == "" {
 		return host.CommandError(cmd.Run())

@@ -51,7 +51,7 @@ var builds = map[string]build{
 	"lint-kind":          {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "build/kind", "build/release"}},
 	"lint-release":       {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "build/release"}},
 	"verify-modules-of-long-tests": {
-		Inputs: []string{"hack/verify-modules.sh", "hack/previous", "hack/kubelets", "build/kind", "build/release", "test/external"},
+		Inputs: []string{"hack/verify-modules.sh", "hack/e2e", "hack/previous", "hack/kubelets", "build/kind", "build/release", "test/external"},
 	},
 }
 

@@ -131,7 +131,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "kind", Covers: "what kind needs where there are no registries, and what it leaves",
-		Dir: "build/kind", Packages: []string{"./..."}, Race: true, Inputs: []string{"build/kind", "build/release", "go.mod", "hack/previous"},
+		Dir: "build/kind", Packages: []string{"./..."}, Race: true, Inputs: []string{"build/kind", "build/release", "go.mod", "hack/e2e", "hack/previous"},
 		Needs: []string{"lint-kind", "verify-modules-of-long-tests"},
 	},
 	{

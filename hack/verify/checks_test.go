@@ -88,6 +88,7 @@ func released() map[string]string {
 		rootModule:                  "module k8s.io/kubernetes-features\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/kubernetes v1.36.3\n\tk8s.io/utils v0.0.1\n)\n",
 		libraryModule:               "module k8s.io/feature-lifecycle\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/streaming v0.36.3 // indirect\n)\n",
 		exampleModule:               "module k8s.io/feature-lifecycle/examples/widget-operator\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/client-go v0.36.3\n\tk8s.io/feature-lifecycle v0.0.0\n)\n",
+		e2eModule:                   "module e2e\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)\n",
 		previousModule:              "module previous\n\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
 		changelog:                   "<!-- toc -->\n<!-- /toc -->\n\n# v1.36.3+feature.1\n\nThis version is not published yet.\n\n## Changelog since v1.36.3\n\n# v1.36.2+feature.1\n",
 		frameworkFile:               "package framework\n\nconst UpstreamVersion = \"v1.36.3\"\n\nconst PreviousVersion = \"v1.35.4\"\n",
@@ -119,9 +120,11 @@ func TestVersions(t *testing.T) {
 		"a document":                  {"README.md", "v1.36.3", "1.36.2", []string{"README.md:1: names 1.36.2, not v1.36.3; use make update-upstream"}},
 		"the Makefile":                {"Makefile", "$(UPSTREAM_VERSION)", "v1.36.3", []string{"Makefile:1: names v1.36.3, which go.mod says; use make update-upstream"}},
 		"a constant":                  {frameworkFile, "v1.36.3", "v1.36.2", []string{frameworkFile + ":1: UpstreamVersion is v1.36.2, not v1.36.3; use make update-upstream"}},
+		"upstream's tests":            {e2eModule, "kubernetes v1.36.3", "kubernetes v1.36.2", []string{e2eModule + ":1: requires k8s.io/kubernetes v1.36.2, not v1.36.3; use make update-upstream"}},
+		"what they depend on":         {e2eModule, "api v0.36.3", "api v0.36.2", []string{e2eModule + ":6: requires k8s.io/api v0.36.2, not v0.36.3; use make update-upstream"}},
 		"the version before":          {previousModule, "v1.35.4", "v1.35.5", []string{frameworkFile + ":1: PreviousVersion is v1.35.4, not v1.35.5; use make update-upstream"}},
 		"a go.mod without Kubernetes": {rootModule, "k8s.io/kubernetes v", "k8s.io/kubectl v", []string{"go.mod: requires no version of k8s.io/kubernetes"}},
-		"go.mod alone was changed":    {rootModule, "kubernetes v1.36.3", "kubernetes v1.37.0", []string{"CHANGELOG.md:1: the newest heading is not of v1.37.0; use make update-upstream", frameworkFile + ":1: UpstreamVersion is v1.36.3, not v1.37.0; use make update-upstream"}},
+		"go.mod alone was changed":    {rootModule, "kubernetes v1.36.3", "kubernetes v1.37.0", []string{e2eModule + ":1: requires k8s.io/kubernetes v1.36.3, not v1.37.0; use make update-upstream", "CHANGELOG.md:1: the newest heading is not of v1.37.0; use make update-upstream", frameworkFile + ":1: UpstreamVersion is v1.36.3, not v1.37.0; use make update-upstream"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			named := released()
@@ -248,7 +251,7 @@ func TestUpdateUpstream(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(u.dir, ".git", "contents")); err != nil {
 		t.Error("hack/update-toc.sh has not run")
 	}
-	for _, module := range []string{".", filepath.Dir(libraryModule), filepath.Dir(exampleModule)} {
+	for _, module := range []string{".", filepath.Dir(libraryModule), filepath.Dir(exampleModule), filepath.Dir(e2eModule)} {
 		if _, err := os.Stat(filepath.Join(u.dir, module, "tidied")); err != nil {
 			t.Errorf("go mod tidy has not run in %s", module)
 		}
@@ -258,7 +261,7 @@ func TestUpdateUpstream(t *testing.T) {
 // anotherMinor has the files that a move to another minor version needs or changes besides.
 func anotherMinor() map[string]string {
 	named := released()
-	for _, module := range []string{rootModule, libraryModule, exampleModule} {
+	for _, module := range []string{rootModule, libraryModule, exampleModule, e2eModule} {
 		named[module] = strings.Replace(named[module], "go 1.26.0", "go 1.25.0", 1)
 	}
 	named["go.work"] = "go 1.25.0\n\ngodebug default=go1.25\n\nuse .\n"
@@ -301,6 +304,7 @@ func TestUpdateUpstreamToAnotherMinor(t *testing.T) {
 		rootModule:                  {"k8s.io/kubernetes v1.37.2\n", "go 1.26.0\n", "godebug default=go1.26\n", "k8s.io/new v0.37.2\n"},
 		libraryModule:               {"k8s.io/streaming v0.37.2 // indirect\n", "go 1.26.0\n"},
 		exampleModule:               {"k8s.io/client-go v0.37.2\n", "k8s.io/feature-lifecycle v0.0.0\n"},
+		e2eModule:                   {"k8s.io/kubernetes v1.37.2\n", "k8s.io/api v0.37.2\n", "go 1.26.0\n"},
 		previousModule:              {"k8s.io/kubernetes v1.36.3 // indirect\n", "k8s.io/api v0.36.3 // indirect\n", "go 1.25.0\n", "kubernetes/kubernetes 1.36.\n", "godebug default=go1.25\n", "k8s.io/streaming v0.36.3\n"},
 		frameworkFile:               {`UpstreamVersion = "v1.37.2"`, `PreviousVersion = "v1.36.3"`},
 		changelog:                   {"# v1.37.2+feature.1\n", "## Changelog since v1.37.2\n"},
@@ -372,7 +376,7 @@ func TestUpdateUpstreamAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As killed between the modules and the pages.
-	for _, module := range []string{rootModule, libraryModule, exampleModule} {
+	for _, module := range []string{rootModule, libraryModule, exampleModule, e2eModule} {
 		text := strings.ReplaceAll(strings.ReplaceAll(released()[module], "1.36.3", "1.36.40"), "0.36.3", "0.36.40")
 		if err := os.WriteFile(filepath.Join(u.dir, filepath.FromSlash(module)), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

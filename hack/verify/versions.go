@@ -27,6 +27,7 @@ const (
 	libraryModule  = "staging/src/k8s.io/feature-lifecycle/go.mod"
 	exampleModule  = "staging/src/k8s.io/feature-lifecycle/examples/widget-operator/go.mod"
 	previousModule = "hack/previous/go.mod"
+	e2eModule      = "hack/e2e/go.mod"
 	changelog      = "CHANGELOG.md"
 	frameworkFile  = "test/e2e_features/framework/previous.go"
 )
@@ -58,12 +59,15 @@ func versions(files []file) []string {
 		findings = append(findings, fmt.Sprintf("%s:%d: ", f, line)+fmt.Sprintf(format, args...)+"; use make update-upstream")
 	}
 	staging := "v0." + strings.TrimPrefix(version, "v1.")
-	for _, module := range []string{rootModule, libraryModule, exampleModule} {
+	for _, module := range []string{rootModule, libraryModule, exampleModule, e2eModule} {
 		for i, line := range strings.Split(byPath[module], "\n") {
 			if m := requiresStaging.FindStringSubmatch(line); m != nil && m[2] != staging && minor(m[2], 0) == minor(staging, 0) {
 				add(module, i+1, "requires %s %s, not %s", m[1], m[2], staging)
 			}
 		}
+	}
+	if m := requiresKubernetes.FindStringSubmatch(byPath[e2eModule]); m != nil && m[1] != version {
+		add(e2eModule, 1, "requires k8s.io/kubernetes %s, not %s", m[1], version)
 	}
 	if m := newestHeading.FindStringSubmatch(byPath[changelog]); m == nil || !strings.HasPrefix(m[1], version+"+") {
 		add(changelog, 1, "the newest heading is not of %s", version)

@@ -134,8 +134,12 @@ func (b Builder) compile(ctx context.Context, p Program, dir string) error {
 	if p.Cgo {
 		cgo = "1"
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-tags", strings.Join(p.Tags, ","), "-ldflags", "-s -w "+p.Flags, "-o", out, p.Package)
+	args := []string{"build"}
+	if p.Test {
+		args = []string{"test", "-c"}
+	}
+	args = append(args, "-trimpath", "-buildvcs=false", "-tags", strings.Join(p.Tags, ","), "-ldflags", "-s -w "+p.Flags, "-o", out, p.Package)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=linux", "GOARCH="+b.Arch, "CGO_ENABLED="+cgo)
 	if said, err := cmd.CombinedOutput(); err != nil {

@@ -28,6 +28,8 @@ type Program struct {
 	Tags []string
 	// Flags are further flags of the linker.
 	Flags string
+	// Test is true for the tests of Package instead of a command.
+	Test bool
 	// Cgo is true for a program that is C in part. It is linked against the C
 	// library of this machine, which has to be older than that of nodes.
 	Cgo bool
@@ -79,6 +81,7 @@ var (
 	root     = Module{Dir: "."}
 	previous = Module{Dir: "hack/previous"}
 	rig      = Module{Dir: "build/kind"}
+	e2e      = Module{Dir: "hack/e2e"}
 )
 
 // noSnapshotters leaves out what containerd needs C for and kind never selects.
@@ -116,4 +119,18 @@ var (
 	Pause     = Program{Name: "pause", Module: rig, Package: "./standins/pause"}
 	Netd      = Program{Name: "netd", Module: rig, Package: "./standins/netd"}
 	Balancer  = Program{Name: "balancer", Module: rig, Package: "./standins/balancer"}
+)
+
+// CoreDNSNewest is the CoreDNS of the release, for images of tests.
+var CoreDNSNewest = CoreDNS[coreDNS.Version]
+
+// Upstream's end-to-end tests, what runs them in parallel, and the programs of the
+// images that they ask for.
+var (
+	E2E                = Program{Name: "e2e.test", Module: e2e, Package: "k8s.io/kubernetes/test/e2e", Test: true}
+	Ginkgo             = Program{Name: "ginkgo", Module: e2e, Package: "github.com/onsi/ginkgo/v2/ginkgo"}
+	Agnhost            = Program{Name: "agnhost", Module: e2e, Package: "k8s.io/kubernetes/test/images/agnhost"}
+	NoNewPrivileges    = Program{Name: "nnp", Module: e2e, Package: "k8s.io/kubernetes/test/images/nonewprivs"}
+	Regression74839    = Program{Name: "regression-issue-74839", Module: e2e, Package: "k8s.io/kubernetes/test/images/regression-issue-74839"}
+	SampleDevicePlugin = Program{Name: "sampledeviceplugin", Module: e2e, Package: "k8s.io/kubernetes/test/images/sample-device-plugin"}
 )

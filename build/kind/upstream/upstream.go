@@ -32,18 +32,26 @@ import (
 	"k8s.io/kubernetes-features/build/release/targets"
 )
 
-// module is the directory of the module that requires the version, below the
-// checkout.
-const module = "hack/previous"
+// Source is where an unchanged version of Kubernetes comes from: a directory below
+// the checkout with a module that requires it.
+type Source string
+
+const (
+	// Previous is the minor version before the one that ships.
+	Previous Source = "hack/previous"
+	// Same is the version that ships, without the delta of this repository.
+	Same Source = "."
+)
 
 // lockFile has the packages in the image of kube-proxy, as in releases.
 const lockFile = "build/release/debian.lock"
 
-var required = regexp.MustCompile(`(?m)^require k8s\.io/kubernetes (v\S+)`)
+var required = regexp.MustCompile(`(?m)^(?:require |\t)k8s\.io/kubernetes (v\S+)`)
 
-// Version returns the version of Kubernetes that the checkout at root moves from.
-func Version(root string) (targets.Version, error) {
-	file := filepath.Join(root, module, "go.mod")
+// Version returns the version of Kubernetes that the module in the checkout at root
+// requires.
+func (s Source) Version(root string) (targets.Version, error) {
+	file := filepath.Join(root, string(s), "go.mod")
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
@@ -57,6 +65,8 @@ func Version(root string) (targets.Version, error) {
 
 // Release is what is packed.
 type Release struct {
+	// Source has the version.
+	Source Source
 	// Programs builds and keeps the binaries.
 	Programs programs.Builder
 	// Apt fetches the packages in images.
@@ -65,8 +75,8 @@ type Release struct {
 	Dir string
 }
 
-// program is a command of Kubernetes.
-func program(name string, v targets.Version) programs.Program {
+// VersionFlags make a program of upstream tell its version.
+func VersionFlags(v targets.Version) string {
 	major, minor := v.MajorMinor()
 	var flags []string
 	for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
@@ -74,18 +84,27 @@ func program(name string, v targets.Version) programs.Program {
 			flags = append(flags, "-X", pkg+"."+value[0]+"="+value[1])
 		}
 	}
+	return strings.Join(flags, " ")
+}
+
+// program is a command of Kubernetes.
+func (s Source) program(name string, v targets.Version) programs.Program {
 	pkg := "k8s.io/kubernetes/cmd/" + name
 	if name == targets.LogRunner.Name {
 		pkg = targets.LogRunner.Package
 	}
 	return programs.Program{
-		Name: name, Module: programs.Module{Dir: module}, Package: pkg,
-		Tags: strings.Split(targets.Tags, ","), Flags: strings.Join(flags, " "),
+		Name: name, Module: programs.Module{Dir: string(s)}, Package: pkg,
+		Tags: strings.Split(targets.Tags, ","), Flags: VersionFlags(v),
 	}
 }
 
-// Pack writes the server archive of a version.
-func (r Release) Pack(ctx context.Context, v targets.Version, file string) error {
+// Pack writes the server archive.
+func (r Release) Pack(ctx context.Context, file string) error {
+	v, err := r.Source.Version(r.Programs.Root)
+	if err != nil {
+		return err
+	}
 	debs, err := r.debs(ctx)
 	if err != nil {
 		return err
@@ -97,7 +116,7 @@ func (r Release) Pack(ctx context.Context, v targets.Version, file string) error
 	const bin = "kubernetes/server/bin/"
 	entries := []archive.Entry{{Name: "kubernetes/version", Data: []byte(string(v) + "\n")}}
 	for _, name := range []string{"kubeadm", "kubectl", "kubelet"} {
-		p := program(name, v)
+		p := r.Source.program(name, v)
 		if err := r.Programs.Build(ctx, p); err != nil {
 			return err
 		}
@@ -134,7 +153,7 @@ func (r Release) debs(ctx context.Context) ([]string, error) {
 
 // image writes the archive of a component's image and returns its name.
 func (r Release) image(ctx context.Context, name string, v targets.Version, tree rootfs.Tree) (string, error) {
-	p, runner := program(name, v), program(targets.LogRunner.Name, v)
+	p, runner := r.Source.program(name, v), r.Source.program(targets.LogRunner.Name, v)
 	if err := r.Programs.Build(ctx, p, runner); err != nil {
 		return "", err
 	}

@@ -48,8 +48,9 @@ type Spec struct {
 	Name string
 	// Layers are the layers, the lowest one first.
 	Layers []Layer
-	// Entrypoint is the program that runs.
-	Entrypoint []string
+	// Entrypoint is the program that runs, and Command its arguments if a container
+	// sets none.
+	Entrypoint, Command []string
 	// User is the numeric user that it runs as.
 	User int
 	// Arch is the architecture as the go command names it; the system is always
@@ -138,6 +139,7 @@ func Build(s Spec) (v1.Image, error) {
 		User:       fmt.Sprint(s.User),
 		WorkingDir: "/",
 		Entrypoint: s.Entrypoint,
+		Cmd:        s.Command,
 		Labels:     s.Labels(),
 		Env: []string{
 			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -47,7 +47,7 @@ func (c *Cluster) Client() Client {
 	bin := filepath.Join(dir, "kubernetes", "client", "bin")
 	return Client{
 		binary:      filepath.Join(bin, "kubectl"),
-		environment: append(os.Environ(), "HOME="+dir, "KUBECONFIG="+kubeconfig(c.t), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")),
+		environment: append(os.Environ(), "HOME="+dir, "KUBECONFIG="+Kubeconfig(c.t), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")),
 	}
 }
 

@@ -57,12 +57,12 @@ func show(ctx context.Context, t testing.TB, command string, args ...string) err
 // the Makefile.
 func runMake(ctx context.Context, t testing.TB, target string, settings ...string) error {
 	t.Helper()
-	args := append([]string{"--no-print-directory", "-C", framework.Root(t), target, "OUT=" + Out(t), "KIND_CLUSTER=" + name, "KIND_KUBECONFIG=" + kubeconfig(t)}, settings...)
+	args := append([]string{"--no-print-directory", "-C", framework.Root(t), target, "OUT=" + Out(t), "KIND_CLUSTER=" + name, "KIND_KUBECONFIG=" + Kubeconfig(t)}, settings...)
 	return show(ctx, t, "make", args...)
 }
 
-// kubeconfig is the file with which administrators reach the cluster.
-func kubeconfig(t testing.TB) string { return Out(t, "kind", "kubeconfig") }
+// Kubeconfig is the file with which administrators reach the cluster.
+func Kubeconfig(t testing.TB) string { return Out(t, "kind", "kubeconfig") }
 
 // kind runs kind's own command.
 func kind(ctx context.Context, t testing.TB, args ...string) error {

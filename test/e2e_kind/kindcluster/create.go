@@ -64,7 +64,7 @@ func Create(t testing.TB, config Config) *Cluster {
 	if err := c.create(file); err != nil {
 		t.Fatalf("creating the cluster: %v", err)
 	}
-	c.Cluster = framework.Connect(t, kubeconfig(t))
+	c.Cluster = framework.Connect(t, Kubeconfig(t))
 	c.findNodes()
 	return c
 }
@@ -77,7 +77,7 @@ func (c *Cluster) create(file string) error {
 		return runMake(c.t.Context(), c.t, "kind-up", "KIND_CONFIG="+file, "KIND_FLAGS="+retain)
 	}
 	return kind(c.t.Context(), c.t, "create", "cluster", "--config", file, "--name", name, "--image", c.config.Image,
-		"--kubeconfig", kubeconfig(c.t), "--wait", startTimeout.String(), retain)
+		"--kubeconfig", Kubeconfig(c.t), "--wait", startTimeout.String(), retain)
 }
 
 // built is true once this process built the node image.
@@ -100,17 +100,38 @@ func nodeImage(t testing.TB) {
 	built.done = true
 }
 
-// previousVariable names the server archive of upstream's minor version before.
-const previousVariable = "KIND_PREVIOUS_RELEASE"
+// Variables that "kind-build run" sets.
+const (
+	// previousVariable names the server archive of upstream's minor version before.
+	previousVariable = "KIND_PREVIOUS_RELEASE"
+	// sameVariable names that of upstream's version that the release is made of.
+	sameVariable = "KIND_SAME_RELEASE"
+	// testImagesVariable has archives of images of upstream's tests, and
+	// noImagesVariable names those that are missing where none can be pulled.
+	testImagesVariable = "KIND_TEST_IMAGES"
+	noImagesVariable   = "KIND_NO_IMAGES"
+)
 
-// PreviousImage builds a node image of upstream's binaries of the minor version before.
+// PreviousImage builds the node image of upstream's minor version before, unchanged.
 func PreviousImage(t testing.TB) string {
 	t.Helper()
-	archive := os.Getenv(previousVariable)
+	return unchangedImage(t, previousVariable, "make kind-test LONG=y", framework.PreviousVersion)
+}
+
+// SameImage builds the node image of upstream's version that the release is made of,
+// unchanged.
+func SameImage(t testing.TB) string {
+	t.Helper()
+	return unchangedImage(t, sameVariable, "make kind-conformance", framework.UpstreamVersion)
+}
+
+func unchangedImage(t testing.TB, variable, target, version string) string {
+	t.Helper()
+	archive := os.Getenv(variable)
 	if archive == "" {
-		t.Fatalf("%s names no server archive of upstream's %s; \"make kind-test LONG=y\" makes it", previousVariable, framework.PreviousVersion)
+		t.Fatalf("%s names no server archive of upstream's %s; %q makes it", variable, version, target)
 	}
-	image := "kindest/node:" + framework.PreviousVersion
+	image := "kindest/node:" + version
 	if err := runMake(t.Context(), t, "kind-image", "SERVER_TAR="+archive, "KIND_IMAGE="+image); err != nil {
 		t.Fatalf("building the node image of %s: %v", archive, err)
 	}

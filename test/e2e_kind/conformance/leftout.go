@@ -1,0 +1,38 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package conformance
+
+// cannot is a spec that cannot run, and why.
+type cannot struct {
+	// spec is an expression for the names of specs, and why says in a few words why
+	// they cannot run.
+	spec, why string
+	// image, if any, is the image that is missing.
+	image string
+}
+
+// unable are the specs that cannot run where these images are missing. Without any
+// missing image, nodes can pull, and all can run.
+func unable(missing []string) []cannot {
+	if len(missing) == 0 {
+		return nil
+	}
+	return offline
+}
+
+// offline are specs that need more than what is made without a registry.
+var offline = []cannot{}
