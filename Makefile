@@ -120,7 +120,8 @@ kind-image: ## Build a node image for kind from the release in _output/release-t
 	@$(need_docker)
 	@$(need_server_tar)
 	@$(MAKE) -s $(TOOLS)/kind
-	$(TOOLS)/kind build node-image --type file$(if $(KIND_BASE), --base-image '$(KIND_BASE)') --image $(KIND_IMAGE) $(SERVER_TAR)
+	@# kind leaves the archive that it has unpacked, 1 GB, in the folder for temporary files.
+	scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && TMPDIR="$$scratch" $(TOOLS)/kind build node-image --type file$(if $(KIND_BASE), --base-image '$(KIND_BASE)') --image $(KIND_IMAGE) $(SERVER_TAR)
 
 # Where Docker has cgroup v1, kubelet ends unless its configuration permits that.
 define CGROUP_V1_CONFIG

@@ -37,7 +37,7 @@ import (
 
 // labels select what is compared: what every cluster has to do, in the groups whose
 // components this repository changes or which run on nodes.
-const labels = "(Conformance || NodeConformance) && !Disruptive && (sig-apps || sig-auth || sig-network || sig-node || sig-storage)"
+const labels = "(Conformance || NodeConformance && !Slow) && !Disruptive && (sig-apps || sig-auth || sig-network || sig-node || sig-storage)"
 
 // workers is how many nodes take Pods.
 const workers = 2

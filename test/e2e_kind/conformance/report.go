@@ -70,7 +70,10 @@ type junit struct {
 	} `xml:"testsuite"`
 }
 
-// spec begins the name of a spec. Cases of set-up and of reports have other names.
+// it begins the name of a spec, and spec what follows. Cases of set-up and of reports
+// have other names.
+const it = "[It] "
+
 var spec = regexp.MustCompile(`^\[sig-[a-z-]+\] `)
 
 // ReadJUnit reads the report that e2e.test writes with --report-dir. What failed
@@ -95,7 +98,8 @@ func ReadJUnit(r io.Reader) (Specs, error) {
 				s.Status = Passed
 			}
 			s.Message = oneLine(s.Message)
-			if !spec.MatchString(c.Name) {
+			name, isSpec := strings.CutPrefix(c.Name, it)
+			if !isSpec || !spec.MatchString(name) {
 				if s.Status == Failed {
 					return nil, fmt.Errorf("%s failed: %s", c.Name, s.Message)
 				}
@@ -105,7 +109,7 @@ func ReadJUnit(r io.Reader) (Specs, error) {
 			if s.Status == Skipped && strings.TrimPrefix(s.Message, "skipped") == "" {
 				continue
 			}
-			specs[c.Name] = s
+			specs[name] = s
 		}
 	}
 	if len(specs) == 0 {

@@ -27,11 +27,11 @@ import (
 const report = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="6"><testsuite name="Kubernetes e2e suite">
 <testcase name="[SynchronizedBeforeSuite]" status="passed" time="1"></testcase>
-<testcase name="[sig-apps] Deployment rolls over [Conformance]" status="passed" time="2.5"></testcase>
-<testcase name="[sig-node] Pods fail [NodeConformance]" status="failed" time="3"><failure message="timed out&#xA;waiting for | the pod" type="failed"></failure></testcase>
-<testcase name="[sig-node] Pods panic" status="panicked" time="1"><error message="nil map" type="panicked"></error></testcase>
-<testcase name="[sig-node] Pods need Windows" status="skipped" time="0"><skipped message="skipped - only on Windows"></skipped></testcase>
-<testcase name="[sig-cli] not selected" status="skipped" time="0"><skipped message="skipped"></skipped></testcase>
+<testcase name="[It] [sig-apps] Deployment rolls over [Conformance]" status="passed" time="2.5"></testcase>
+<testcase name="[It] [sig-node] Pods fail [NodeConformance]" status="failed" time="3"><failure message="timed out&#xA;waiting for | the pod" type="failed"></failure></testcase>
+<testcase name="[It] [sig-node] Pods panic" status="panicked" time="1"><error message="nil map" type="panicked"></error></testcase>
+<testcase name="[It] [sig-node] Pods need Windows" status="skipped" time="0"><skipped message="skipped - only on Windows"></skipped></testcase>
+<testcase name="[It] [sig-cli] not selected" status="skipped" time="0"><skipped message="skipped"></skipped></testcase>
 </testsuite></testsuites>`
 
 func TestReadJUnit(t *testing.T) {
