@@ -140,13 +140,18 @@ func (b Builder) Images(ctx context.Context, names []string) (files, unknown []s
 			}
 			continue
 		}
-		entries, err := b.entries(ctx, c, tools, sources)
+		entries, err := b.entries(ctx, c, sources)
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot make the image %s: %w", name, err)
 		}
+		var layers []image.Layer
+		if c.tools {
+			// Nodes store a layer that images share once.
+			layers = append(layers, image.Layer{Comment: "programs of Debian", Entries: tools})
+		}
 		img, err := image.Build(image.Spec{
 			Name: repository, Version: tag, Arch: b.Programs.Arch, User: c.user, Created: time.Unix(0, 0),
-			Entrypoint: c.entrypoint, Command: c.command, Layers: []image.Layer{{Comment: repository, Entries: entries}},
+			Entrypoint: c.entrypoint, Command: c.command, Layers: append(layers, image.Layer{Comment: repository, Entries: entries}),
 		})
 		if err != nil {
 			return nil, nil, err
@@ -228,8 +233,8 @@ func (b Builder) sources(ctx context.Context) (string, error) {
 	return filepath.Join(strings.TrimSpace(string(out)), "test", "images"), nil
 }
 
-// entries are the files of an image.
-func (b Builder) entries(ctx context.Context, c content, tools []archive.Entry, sources string) ([]archive.Entry, error) {
+// entries are the files of an image, without tools.
+func (b Builder) entries(ctx context.Context, c content, sources string) ([]archive.Entry, error) {
 	files := map[string]archive.Entry{
 		"etc/nsswitch.conf": {Data: []byte("hosts: files dns\n")},
 		"etc/passwd":        {Data: []byte("root:x:0:0:root:/root:/bin/sh\n")},
@@ -237,11 +242,6 @@ func (b Builder) entries(ctx context.Context, c content, tools []archive.Entry, 
 		"root":              {Dir: true, Mode: 0o700},
 		"tmp":               {Dir: true, Mode: 0o1777},
 		"uploads":           {Dir: true},
-	}
-	if c.tools {
-		for _, e := range tools {
-			files[e.Name] = e
-		}
 	}
 	for at, p := range c.programs {
 		if err := b.Programs.Build(ctx, p); err != nil {

@@ -90,7 +90,7 @@ func TestEntriesOfAnImage(t *testing.T) {
 		programs: map[string]programs.Program{"bin/m": made(t)}, setuid: []string{"bin/m"},
 		files: map[string]string{"localhost.key": "key"}, data: map[string]string{"etc/passwd": "x:1\n"}, links: map[string]string{"two": "bin/m"},
 	}
-	entries, err := b.entries(t.Context(), c, nil, sources)
+	entries, err := b.entries(t.Context(), c, sources)
 	if err != nil {
 		t.Fatal(err)
 	}
