@@ -191,6 +191,9 @@ func (b Builder) tools(ctx context.Context, tree rootfs.Tree) ([]archive.Entry, 
 		}
 	}
 	found["usr/bin/nc"] = archive.Entry{Name: "usr/bin/nc", Link: "nc.openbsd"}
+	// The shell of Debian's busybox runs its own commands before those of PATH, and keeps
+	// variables from them whose names are none of a shell.
+	found["usr/bin/sh"] = archive.Entry{Name: "usr/bin/sh", Link: "bash"}
 	applets, err := applets(ctx, tree[busybox].Data)
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func TestToolsAreDebiansBeforeBusybox(t *testing.T) {
 	for _, e := range entries {
 		links[e.Name] = e.Link
 	}
-	for name, want := range map[string]string{"usr/bin/sh": "busybox", "usr/bin/cat": "busybox", "usr/bin/nslookup": "", "usr/bin/nc": "nc.openbsd", "bin": "usr/bin"} {
+	for name, want := range map[string]string{"usr/bin/sh": "bash", "usr/bin/cat": "busybox", "usr/bin/nslookup": "", "usr/bin/nc": "nc.openbsd", "bin": "usr/bin"} {
 		if got, ok := links[name]; !ok || got != want {
 			t.Errorf("%s is a link to %q (there: %t), want %q", name, got, ok, want)
 		}

@@ -39,4 +39,5 @@ func unable(missing []string) []cannot {
 var offline = []cannot{
 	{`Projected PodCertificate .*(should issue|establish an|SPIFFE)`, "its Pods pull their image always"},
 	{`Container Runtime blackbox test when running a container with a new image`, "pulls from a registry"},
+	{`PrivilegedPod`, "needs a kernel with dummy network devices"},
 }
