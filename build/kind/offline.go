@@ -154,6 +154,9 @@ func (o options) make(ctx context.Context, m *made) error {
 	if err := o.builder().Build(ctx, slices.Collect(maps.Values(programs.Node))...); err != nil {
 		return err
 	}
+	if err := base.CheckLibc(o.root, o.builder()); err != nil {
+		return err
+	}
 	busybox, err := o.busybox(ctx, m.Debs)
 	if err != nil {
 		return err

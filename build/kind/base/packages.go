@@ -19,10 +19,13 @@ package base
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"k8s.io/kubernetes-features/build/kind/programs"
 	"k8s.io/kubernetes-features/build/release/archive"
 	"k8s.io/kubernetes-features/build/release/rootfs"
 )
@@ -61,21 +64,52 @@ func WriteLock(ctx context.Context, root string, apt rootfs.Apt) error {
 	return archive.WriteData(LockFile(root), []byte(text))
 }
 
+// readLock returns the locked packages for an architecture.
+func readLock(root, arch string) (rootfs.Lock, error) {
+	f, err := os.Open(LockFile(root))
+	if err != nil {
+		return rootfs.Lock{}, err
+	}
+	defer f.Close()
+	lock, err := rootfs.ParseLock(f, arch)
+	if err != nil {
+		return lock, fmt.Errorf("%s: %w", LockFile(root), err)
+	}
+	if len(lock.Packages) == 0 {
+		return lock, fmt.Errorf("%s has no packages for %s, there are base images for %s", LockFile(root), arch, strings.Join(architectures, " and "))
+	}
+	return lock, nil
+}
+
 // Fetch returns the files of the locked packages, which it fetches where they are
 // not there.
 func Fetch(ctx context.Context, root string, apt rootfs.Apt) ([]string, error) {
-	f, err := os.Open(LockFile(root))
+	lock, err := readLock(root, apt.Arch)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	lock, err := rootfs.ParseLock(f, apt.Arch)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", LockFile(root), err)
-	}
-	if len(lock.Packages) == 0 {
-		return nil, fmt.Errorf("%s has no packages for %s, there are base images for %s", LockFile(root), apt.Arch, strings.Join(architectures, " and "))
-	}
 	apt.Renew = "update-kind-lock"
 	return apt.Fetch(ctx, lock)
+}
+
+// libc is the package of the C library.
+const libc = "libc6"
+
+// CheckLibc returns an error when a program of nodes needs a newer C library than that of
+// the locked packages: it would not start there.
+func CheckLibc(root string, b programs.Builder) error {
+	lock, err := readLock(root, b.Arch)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(lock.Packages, func(p rootfs.Package) bool { return p.Name == libc })
+	if i < 0 {
+		return fmt.Errorf("%s has no %s: run \"make update-kind-lock\"", LockFile(root), libc)
+	}
+	for _, at := range slices.Sorted(maps.Keys(programs.Node)) {
+		if err := programs.RunsWith(b.File(programs.Node[at]), lock.Packages[i].Version); err != nil {
+			return fmt.Errorf("%w: run this on a machine whose C library is older (\"ldd --version\"), or have a newer suite in build/release/rootfs and run \"make update-kind-lock\"", err)
+		}
+	}
+	return nil
 }
