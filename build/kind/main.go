@@ -34,6 +34,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"k8s.io/kubernetes-features/build/kind/base"
@@ -52,8 +53,38 @@ func main() {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "Error:", err)
+	if text := complaint(err, os.Args[1] == inside); text != "" {
+		fmt.Fprintln(os.Stderr, "Error:", text)
+	}
 	os.Exit(host.ExitCode(err))
+}
+
+// complaint is what is shown of an error. Of a command that failed the process inside says
+// so, which has started it, and the outer one passes only its exit code on. Of a signal
+// the outer one says so, since nobody else may be left.
+func complaint(err error, inner bool) string {
+	var exit *host.ExitError
+	if errors.As(err, &exit) && exit.Signaled() != inner {
+		return err.Error()
+	}
+	return withoutExit(err)
+}
+
+// withoutExit returns the text of an error but for the exit code of a command.
+func withoutExit(err error) string {
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err.Error()
+	}
+	var texts []string
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			if text := withoutExit(e); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // options are the command line of all commands.

@@ -17,13 +17,10 @@ limitations under the License.
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -226,71 +223,6 @@ func (o options) images(ctx context.Context, kind base.Kind, previous string) ([
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
-}
-
-// listed returns the images that kubeadm of a release wants beside those in it.
-func (o options) listed(ctx context.Context, release string) (names []string, err error) {
-	kubeadm := filepath.Join(o.dir, "kubeadm")
-	version, err := extract(release, kubeadm)
-	if err != nil {
-		return nil, err
-	}
-	out, err := exec.CommandContext(ctx, kubeadm, "config", "images", "list", "--kubernetes-version", version).Output()
-	if err != nil {
-		return nil, fmt.Errorf("its kubeadm: %w", err)
-	}
-	for name := range strings.FieldsSeq(string(out)) {
-		// With its pause, which kind does without, kubeadm checks a cluster before it
-		// upgrades it.
-		if !strings.HasPrefix(path.Base(name), "kube-") {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
-
-// extract writes kubeadm of a release to file and returns the release's version.
-func extract(release, file string) (version string, err error) {
-	f, err := os.Open(release)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return "", err
-	}
-	tr := tar.NewReader(unzipped)
-	found := false
-	for version == "" || !found {
-		h, err := tr.Next()
-		if err != nil {
-			return "", fmt.Errorf("it has no kubernetes/version and kubernetes/server/bin/kubeadm: %w", err)
-		}
-		switch path.Clean(h.Name) {
-		case "kubernetes/version":
-			content, err := io.ReadAll(tr)
-			if err != nil {
-				return "", err
-			}
-			version = strings.TrimSpace(string(content))
-		case "kubernetes/server/bin/kubeadm":
-			if err := write(file, tr); err != nil {
-				return "", err
-			}
-			found = true
-		}
-	}
-	return version, nil
-}
-
-func write(file string, r io.Reader) error {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Close())
 }
 
 // inside is the command that run starts where the daemon is.

@@ -51,11 +51,17 @@ type Options struct {
 	observe  func() (observation, error)
 }
 
+// signaled is what shells add to the number of a signal.
+const signaled = 128
+
 // ExitError is the end of a command that failed.
 type ExitError struct {
 	// Code is its exit code, as shells count: 128 and the number of a signal for that.
 	Code int
 }
+
+// Signaled returns true when a signal has ended the command.
+func (e *ExitError) Signaled() bool { return e.Code > signaled }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("the command ended with exit code %d", e.Code) }
 
