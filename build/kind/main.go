@@ -90,7 +90,8 @@ func withoutExit(err error) string {
 // options are the command line of all commands.
 type options struct {
 	root, dir, release, kind, offline string
-	previous                          bool
+	cluster                           string
+	previous, fresh                   bool
 	apt                               rootfs.Apt
 	args                              []string
 }
@@ -107,6 +108,8 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&o.kind, "kind", "", "the directory of kind's module")
 	set.StringVar(&o.offline, "offline", "auto", "yes: make what kind would pull; no: let kind pull it; auto: whichever works")
 	set.BoolVar(&o.previous, "previous", false, "build upstream's minor version before, too, for upgrades from it")
+	set.StringVar(&o.cluster, "cluster", "", "the cluster that the command of run creates; in a daemon that was there, what is left of others is not the command's")
+	set.BoolVar(&o.fresh, "fresh", false, "remove that cluster before and after the command of run, whose own it is")
 	set.StringVar(&o.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&o.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	if len(args) == 0 || commands[args[0]] == nil {
@@ -142,6 +145,13 @@ func (o options) run(ctx context.Context) error {
 	if len(o.args) == 0 {
 		return errors.New("a command is missing: kind-build run [flags] -- COMMAND")
 	}
+	if o.fresh && o.cluster == "" {
+		return errors.New("-fresh needs -cluster, the cluster that is the command's own")
+	}
+	m, err := o.read()
+	if err != nil {
+		return err
+	}
 	if err := o.builder().Build(ctx, programs.Runtime); err != nil {
 		return err
 	}
@@ -150,7 +160,8 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	return host.Run(ctx, host.Options{
-		Dir: o.dir, Runtime: o.builder().File(programs.Runtime),
+		Dir: o.dir, Runtime: o.builder().File(programs.Runtime), Cluster: o.cluster, Fresh: o.fresh, Base: m.Base,
+		Unload:  func(ctx context.Context) error { return base.Unload(ctx, m.Host, log) },
 		Command: append([]string{self, inside, "-root=" + o.root, "-dir=" + o.dir, "--"}, o.args...),
 		Env:     os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Log: log,
 	})

@@ -38,6 +38,8 @@ func TestCommandLine(t *testing.T) {
 		{nil, "a command is missing"},
 		{[]string{"other"}, "a command is missing"},
 		{[]string{"run", "-dir", t.TempDir()}, "kind-build run [flags] -- COMMAND"},
+		{[]string{"run", "-dir", t.TempDir(), "-fresh", "--", "true"}, "-fresh needs -cluster"},
+		{[]string{"run", "-dir", t.TempDir(), "--", "true"}, "kind-build fetch"},
 		{[]string{"fetch", "-dir", t.TempDir()}, "-release"},
 		{[]string{"fetch", "-dir", t.TempDir(), "-release", "r", "-kind", "k", "-offline", "maybe"}, "-offline=maybe"},
 		{[]string{"inside", "-dir", t.TempDir(), "--", "true"}, "kind-build fetch"},

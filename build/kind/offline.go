@@ -33,7 +33,6 @@ import (
 	"time"
 
 	"k8s.io/kubernetes-features/build/kind/base"
-	"k8s.io/kubernetes-features/build/kind/capless/withheld"
 	"k8s.io/kubernetes-features/build/kind/host"
 	"k8s.io/kubernetes-features/build/kind/programs"
 	"k8s.io/kubernetes-features/build/kind/upstream"
@@ -48,8 +47,9 @@ type made struct {
 	Kind string
 	// Debs are files of Debian's packages.
 	Debs []string
-	// Node are the archives of images of nodes, Host those of Docker's daemon.
-	Node, Host []string
+	// Node are the archives of images of nodes, Host the images of Docker's daemon.
+	Node []string
+	Host []base.StandIn
 	// Previous is the server archive of the minor version before, empty if it was not
 	// asked for.
 	Previous string
@@ -103,7 +103,10 @@ func (o options) isOffline(ctx context.Context) (bool, error) {
 	default:
 		return false, fmt.Errorf("-offline=%s is none of yes, no and auto", o.offline)
 	}
-	why, err := host.WhyOwn(ctx)
+	if err := o.builder().Build(ctx, programs.Runtime); err != nil {
+		return false, err
+	}
+	why, err := host.WhyOwn(ctx, o.builder().File(programs.Runtime))
 	if err != nil {
 		return false, err
 	}
@@ -170,7 +173,7 @@ func (o options) make(ctx context.Context, m *made) error {
 	for _, name := range node {
 		m.Node = append(m.Node, base.ImageFile(dir, name))
 	}
-	m.Host = []string{base.ImageFile(dir, balancer)}
+	m.Host = []base.StandIn{{Name: balancer, File: base.ImageFile(dir, balancer)}}
 	return base.WriteImages(ctx, dir, o.builder(), busybox, append(node, balancer))
 }
 
@@ -228,16 +231,24 @@ func (o options) images(ctx context.Context, kind base.Kind, previous string) ([
 // inside is the command that run starts where the daemon is.
 const inside = "inside"
 
+// read returns what fetch has made.
+func (o options) read() (m made, err error) {
+	content, err := os.ReadFile(o.record())
+	if err != nil {
+		return m, fmt.Errorf("what kind needs is not there, run \"kind-build fetch\" first: %w", err)
+	}
+	if err := json.Unmarshal(content, &m); err != nil {
+		return m, fmt.Errorf("%s: %w; run \"kind-build fetch\" again", o.record(), err)
+	}
+	return m, nil
+}
+
 // inside brings into the daemon what fetch has made and runs the command with
 // KIND_BASE, the base image.
 func (o options) inside(ctx context.Context) error {
-	content, err := os.ReadFile(o.record())
+	m, err := o.read()
 	if err != nil {
-		return fmt.Errorf("what kind needs is not there, run \"kind-build fetch\" first: %w", err)
-	}
-	var m made
-	if err := json.Unmarshal(content, &m); err != nil {
-		return fmt.Errorf("%s: %w", o.record(), err)
+		return err
 	}
 	cmd := exec.CommandContext(ctx, o.args[0], o.args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -247,7 +258,7 @@ func (o options) inside(ctx context.Context) error {
 		return host.CommandError(cmd.Run())
 	}
 	cmd.Env = append(cmd.Env, "KIND_BASE="+m.Base)
-	missing, err := withheld.Capabilities(os.DirFS("/proc"))
+	missing, err := host.Withheld(ctx, os.Environ(), o.builder().File(programs.Runtime))
 	if err != nil {
 		return err
 	}
@@ -258,8 +269,8 @@ func (o options) inside(ctx context.Context) error {
 	if err := b.Make(ctx); err != nil {
 		return err
 	}
-	for _, file := range m.Host {
-		if err := base.Load(ctx, file); err != nil {
+	for _, image := range m.Host {
+		if err := image.Load(ctx); err != nil {
 			return err
 		}
 	}

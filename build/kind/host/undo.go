@@ -49,6 +49,8 @@ type undo struct {
 	// Cgroup is the parent of the containers' cgroups, as an absolute path below the
 	// root of every hierarchy.
 	Cgroup string `json:"cgroup,omitempty"`
+	// Network is true when the caller's daemon did not have kind's network.
+	Network bool `json:"network,omitempty"`
 	// Dirs were not there before, and are removed when they are empty.
 	Dirs     []string          `json:"dirs,omitempty"`
 	Settings map[string]string `json:"settings"`
@@ -108,31 +110,30 @@ func (u undo) save(dir string) (err error) {
 
 func (undo) forget(dir string) error { return os.Remove(undoFile(dir)) }
 
-// finishKilled undoes what a run that was killed has left. After a restart of the
-// machine nothing is left.
-func finishKilled(ctx context.Context, o Options) error {
+// finishKilled undoes what a run that was killed has left, and returns what that was.
+// After a restart of the machine nothing is left but what a daemon keeps.
+func finishKilled(ctx context.Context, o Options) (u undo, err error) {
 	content, err := os.ReadFile(undoFile(o.Dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return u, nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read what an earlier run has left: %w", err)
+		return u, fmt.Errorf("cannot read what an earlier run has left: %w", err)
 	}
-	var u undo
 	if err := json.Unmarshal(content, &u); err != nil {
-		return fmt.Errorf("cannot read what an earlier run has left: %s: %w; remove the file", undoFile(o.Dir), err)
+		return u, fmt.Errorf("cannot read what an earlier run has left: %s: %w; remove the file", undoFile(o.Dir), err)
 	}
 	now, err := boot()
 	if err != nil {
-		return err
+		return u, err
 	}
 	if u.Boot == now {
 		o.Log("An earlier run was killed, or failed to clean up; cleaning up what it has left")
 		if err := u.run(ctx, o); err != nil {
-			return fmt.Errorf("what an earlier run has left cannot be cleaned up: %w; remove %s to leave it", err, undoFile(o.Dir))
+			return u, fmt.Errorf("what an earlier run has left cannot be cleaned up: %w; remove %s to leave it", err, undoFile(o.Dir))
 		}
 	}
-	return u.forget(o.Dir)
+	return u, u.forget(o.Dir)
 }
 
 func boot() (string, error) {
