@@ -103,6 +103,10 @@ func nodeImage(t testing.TB) {
 // previousVariable names the server archive of upstream's minor version before.
 const previousVariable = "KIND_PREVIOUS_RELEASE"
 
+// previousImage is the name of a node image of upstream's binaries of a version. It is none
+// under which kind's own would be pulled.
+func previousImage(version string) string { return "localhost/node:" + version }
+
 // PreviousImage builds a node image of upstream's binaries of the minor version before.
 func PreviousImage(t testing.TB) string {
 	t.Helper()
@@ -110,7 +114,7 @@ func PreviousImage(t testing.TB) string {
 	if archive == "" {
 		t.Fatalf("%s names no server archive of upstream's %s; \"make kind-test LONG=y\" makes it", previousVariable, framework.PreviousVersion)
 	}
-	image := "kindest/node:" + framework.PreviousVersion
+	image := previousImage(framework.PreviousVersion)
 	if err := runMake(t.Context(), t, "kind-image", "SERVER_TAR="+archive, "KIND_IMAGE="+image); err != nil {
 		t.Fatalf("building the node image of %s: %v", archive, err)
 	}
