@@ -172,10 +172,12 @@ KIND_OFFLINE ?= auto
 COMMAND ?=
 LONG ?=
 kind_long = $(or $(LONG),$(if $(filter TestThree% TestUpgrade%,$(WHAT)),y))
+# What only the upgrade needs takes long to build.
+kind_previous = $(if $(filter y,$(kind_long)),$(if $(filter TestOneNode TestGatesOfKubelet TestThreeControlPlanes,$(WHAT)),,y))
 # run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries.
 # $(2) are flags on its cluster.
 define run_with_kind
-$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(filter y,$(kind_long)), -previous) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
+$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(kind_previous), -previous) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
 $(TOOLS)/kind-build run -dir $(OUT)/kind $(2) -- $(1)
 endef
 

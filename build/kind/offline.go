@@ -177,7 +177,8 @@ func (o options) make(ctx context.Context, m *made) error {
 	return base.WriteImages(ctx, dir, o.builder(), busybox, append(node, balancer))
 }
 
-// packPrevious makes the server archive of the minor version before, once.
+// packPrevious makes the server archive of the minor version before, unless it is there
+// of the same inputs.
 func (o options) packPrevious(ctx context.Context) (string, error) {
 	version, err := upstream.Version(o.root)
 	if err != nil {
@@ -185,13 +186,24 @@ func (o options) packPrevious(ctx context.Context) (string, error) {
 	}
 	dir := filepath.Join(o.dir, "previous")
 	file := filepath.Join(dir, fmt.Sprintf("kubernetes-server-%s-linux-%s.tar.gz", version, runtime.GOARCH))
-	if _, err := os.Stat(file); err == nil {
-		return file, nil
-	}
-	log("Building upstream's %s", version)
 	b := o.builder()
 	b.Dir = filepath.Join(dir, "programs")
-	return file, upstream.Release{Programs: b, Apt: o.apt, Dir: filepath.Join(dir, "images")}.Pack(ctx, version, file)
+	r := upstream.Release{Programs: b, Apt: o.apt, Dir: filepath.Join(dir, "images")}
+	from, err := r.Stamp(ctx, version)
+	if err != nil {
+		return "", err
+	}
+	stamp := file + ".from"
+	if was, err := os.ReadFile(stamp); err == nil && string(was) == from {
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		}
+	}
+	log("Building upstream's %s", version)
+	if err := r.Pack(ctx, version, file); err != nil {
+		return "", err
+	}
+	return file, archive.WriteData(stamp, []byte(from))
 }
 
 // busybox unpacks Debian's static one.

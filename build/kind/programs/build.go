@@ -50,7 +50,7 @@ func (b Builder) Build(ctx context.Context, programs ...Program) error {
 	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
 		return err
 	}
-	compiler, err := goVersion(ctx)
+	compiler, err := Compiler(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (b Builder) Build(ctx context.Context, programs ...Program) error {
 	return nil
 }
 
-// goVersion returns the version of the go command, as it is outside of modules.
-func goVersion(ctx context.Context) (string, error) {
+// Compiler returns the version of the go command, as it is outside of modules.
+func Compiler(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION")
 	cmd.Dir = os.TempDir()
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")

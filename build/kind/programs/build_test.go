@@ -60,7 +60,7 @@ func TestProgramIsBuiltOnce(t *testing.T) {
 	var lines []string
 	b := Builder{Root: t.TempDir(), Dir: t.TempDir(), Arch: "amd64", Log: func(format string, _ ...any) { lines = append(lines, format) }}
 	p := Program{Name: "p", Module: Module{Path: "example.com/none", Version: "v1.0.0", Sum: "h1:x"}, Package: "."}
-	compiler, err := goVersion(t.Context())
+	compiler, err := Compiler(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,6 +85,33 @@ func program(name string, v targets.Version) programs.Program {
 	}
 }
 
+// binaries are the programs of the archive outside of images.
+func binaries() []string { return []string{"kubeadm", "kubectl", "kubelet"} }
+
+// Stamp returns all that decides on the content of the archive, for comparison.
+func (r Release) Stamp(ctx context.Context, v targets.Version) (string, error) {
+	compiler, err := programs.Compiler(ctx)
+	if err != nil {
+		return "", err
+	}
+	names := append(binaries(), targets.LogRunner.Name)
+	for _, b := range targets.Images() {
+		names = append(names, b.Name)
+	}
+	text := string(v) + "\n"
+	for _, name := range names {
+		text += r.Programs.Stamp(program(name, v), compiler)
+	}
+	for _, file := range []string{module + "/go.mod", module + "/go.sum", lockFile} {
+		sum, err := archive.Sum(filepath.Join(r.Programs.Root, filepath.FromSlash(file)), sha256.New())
+		if err != nil {
+			return "", err
+		}
+		text += sum + " " + file + "\n"
+	}
+	return text, nil
+}
+
 // Pack writes the server archive of a version.
 func (r Release) Pack(ctx context.Context, v targets.Version, file string) error {
 	debs, err := r.debs(ctx)
@@ -96,7 +124,7 @@ func (r Release) Pack(ctx context.Context, v targets.Version, file string) error
 	}
 	const bin = "kubernetes/server/bin/"
 	entries := []archive.Entry{{Name: "kubernetes/version", Data: []byte(string(v) + "\n")}}
-	for _, name := range []string{"kubeadm", "kubectl", "kubelet"} {
+	for _, name := range binaries() {
 		p := program(name, v)
 		if err := r.Programs.Build(ctx, p); err != nil {
 			return err
