@@ -59,9 +59,9 @@ func main() {
 	os.Exit(host.ExitCode(err))
 }
 
-// complaint is what is shown of an error. Of a command that failed the process inside says
-// so, which has started it, and the outer one passes only its exit code on. Of a signal
-// the outer one says so, since nobody else may be left.
+// complaint is what is shown of an error. The process inside has started the command and
+// shows that it failed; the outer one passes only the exit code on. The end by a signal
+// is shown by the outer one: no other process may be left.
 func complaint(err error, inner bool) string {
 	var exit *host.ExitError
 	if errors.As(err, &exit) && exit.Signaled() != inner {

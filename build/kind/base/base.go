@@ -71,8 +71,8 @@ const (
 	cleaning = 2 * time.Minute
 )
 
-// part names a container in which the image is made, and an image with a suffix. Nobody
-// else has it: others may make an image with the same name in the same daemon.
+// part names a container in which the image is made. The name is this checkout's: others
+// may make an image with the same name in the same daemon.
 func (b Base) part(name string) string {
 	of := sha256.Sum256([]byte(b.Programs.Dir))
 	return "kind-base-" + name + "-" + hex.EncodeToString(of[:6])

@@ -105,7 +105,7 @@ func TestCommandHasNoInput(t *testing.T) {
 }
 
 // fakeDocker is a client whose daemon is a folder: the file ps has containers with the
-// cluster that they are labelled with and their image, volume and network have names.
+// cluster that they are labeled with and their image, volume and network have names.
 // Each container has a volume, which goes with it. What changes something is written
 // into calls.
 const fakeDocker = `#!/bin/sh

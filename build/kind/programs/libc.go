@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package programs
 
 import (
@@ -37,7 +38,7 @@ func NeedsLibc(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot find the C library that %s needs: %w", file, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	needs, err := f.DynamicVersionNeeds()
 	if errors.Is(err, elf.ErrNoSymbols) {
 		return "", nil
