@@ -59,6 +59,9 @@ type Options struct {
 	// looked at: for tests.
 	settings string
 	observe  func() (observation, error)
+	// shared is the folder in which runs find each other, and sharing is this one among them.
+	shared  string
+	sharing *sharing
 	// counts is true for settings that the command can have changed.
 	counts func(name string) bool
 }
@@ -153,7 +156,7 @@ func (o *Options) complete() error {
 			return fmt.Errorf("the folder %s of the Docker daemon is below %s, which the daemon has for itself; choose another", o.Dir, hidden)
 		}
 	}
-	o.settings = cmp.Or(o.settings, "/proc/sys")
+	o.settings, o.shared = cmp.Or(o.settings, "/proc/sys"), cmp.Or(o.shared, sharedDir)
 	if o.observe == nil {
 		o.observe = observe
 	}

@@ -116,12 +116,15 @@ func observed(ctx context.Context, o Options, u undo, do func() error) error {
 	if err != nil {
 		return err
 	}
-	if u.Settings, err = settings(os.DirFS(o.settings)); err != nil {
+	if o.sharing, err = share(o.shared); err != nil {
+		return err
+	}
+	if u.Settings, err = o.sharing.join(func() (map[string]string, error) { return settings(os.DirFS(o.settings)) }); err != nil {
 		return err
 	}
 	maps.DeleteFunc(u.Settings, func(name, _ string) bool { return !o.counts(name) })
 	if err := u.save(o.Dir); err != nil {
-		return err
+		return errors.Join(err, o.sharing.end(func() error { return nil }, o.Log))
 	}
 	err = do()
 	after := context.WithoutCancel(ctx)

@@ -68,7 +68,7 @@ func absent(dirs ...string) (missing []string) {
 
 // run undoes everything that is there to be undone.
 func (u undo) run(ctx context.Context, o Options) error {
-	errs := []error{restore(o.settings, u.Settings, o.Log)}
+	errs := []error{o.sharing.end(func() error { return restore(o.settings, u.Settings, o.Log) }, o.Log)}
 	if u.Cgroup != "" {
 		roots, err := cgroupRoots()
 		errs = append(errs, err)
@@ -129,6 +129,9 @@ func finishKilled(ctx context.Context, o Options) (u undo, err error) {
 	}
 	if u.Boot == now {
 		o.Log("An earlier run was killed, or failed to clean up; cleaning up what it has left")
+		if o.sharing, err = share(o.shared); err != nil {
+			return u, err
+		}
 		if err := u.run(ctx, o); err != nil {
 			return u, fmt.Errorf("what an earlier run has left cannot be cleaned up: %w; remove %s to leave it", err, undoFile(o.Dir))
 		}
