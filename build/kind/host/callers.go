@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -47,6 +48,10 @@ func withCallers(ctx context.Context, o Options, was undo) error {
 	if err != nil {
 		return err
 	}
+	images, err := d.images(ctx, o)
+	if err != nil {
+		return err
+	}
 	networks, err := d.lines(ctx, "network", "ls", "--format", "{{.Name}}")
 	if err != nil {
 		return err
@@ -64,6 +69,7 @@ func withCallers(ctx context.Context, o Options, was undo) error {
 		if o.Unload != nil {
 			err = errors.Join(err, o.Unload(after))
 		}
+		err = errors.Join(err, d.removeReplaced(after, o, images))
 		if network {
 			err = errors.Join(err, d.removeNetwork(after))
 		}
@@ -167,4 +173,54 @@ func (d docker) removeNetwork(ctx context.Context) error {
 	}
 	_, err = d.lines(ctx, "network", "rm", kindNetwork)
 	return err
+}
+
+// images returns the identifiers of images that a command may make anew, by their names:
+// of nodes, and what these are built on.
+func (d docker) images(ctx context.Context, o Options) (map[string]string, error) {
+	found := map[string]string{}
+	for _, name := range []string{"kindest/node", "localhost/node", o.Base} {
+		if name == "" {
+			continue
+		}
+		lines, err := d.lines(ctx, "image", "ls", "--no-trunc", "--filter", "reference="+name, "--format", "{{.Repository}}:{{.Tag}}@{{.ID}}")
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range lines {
+			name, id, _ := strings.Cut(line, "@")
+			found[name] = id
+		}
+	}
+	return found, nil
+}
+
+// removeReplaced removes images that have lost their names to newer ones, unless they have
+// others or a container uses them.
+func (d docker) removeReplaced(ctx context.Context, o Options, before map[string]string) error {
+	now, err := d.images(ctx, o)
+	if err != nil {
+		return err
+	}
+	dangling, err := d.lines(ctx, "image", "ls", "--no-trunc", "--quiet", "--filter", "dangling=true")
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		id := before[name]
+		if id == "" || id == now[name] || !slices.Contains(dangling, id) {
+			continue
+		}
+		users, err := d.lines(ctx, "ps", "--all", "--quiet", "--filter", "ancestor="+id)
+		if err != nil {
+			return err
+		}
+		if len(users) > 0 {
+			continue
+		}
+		if _, err := d.lines(ctx, "image", "rm", id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

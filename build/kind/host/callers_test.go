@@ -174,6 +174,28 @@ func TestNetworkOfKind(t *testing.T) {
 	}
 }
 
+// TestImagesThatAreReplacedAreRemoved has the command make images anew, and others do it,
+// too; one of the replaced images is in use, and one has another name.
+func TestImagesThatAreReplacedAreRemoved(t *testing.T) {
+	daemon := fake(t)
+	put(t, daemon, "ps", "c1 - id2")
+	put(t, daemon, "images", "kindest/node:v1@id1", "kindest/node:v2@id2", "localhost/node:v3@id3", "kindest/node:v4@id4", "other:v1@id5", "kindest/node:v6@id6")
+	o, _ := forTests(t, `echo "kindest/node:v1@id11
+kindest/node:v2@id12
+localhost/node:v3@id13
+kept@id3
+kindest/node:v4@id4
+other:v1@id15
+<none>@id1
+<none>@id2
+<none>@id5
+<none>@id6" >"$DAEMON/images"`)
+	if err := withCallers(t.Context(), o, undo{}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, daemon, "calls", "image rm id1")
+}
+
 // TestRunThatWasKilledHasMadeNetwork passes on what it noted.
 func TestRunThatWasKilledHasMadeNetwork(t *testing.T) {
 	o, _ := testOptions(t, "true")

@@ -132,6 +132,11 @@ case "$1 $2" in
 "rm "*) change "$@"; shift 3; drop ps "$@"; for n; do drop volume "volume-of-$n"; done ;;
 "volume rm") change "$@"; shift 3; drop volume "$@" ;;
 "network rm") change "$@"; shift 2; drop network "$@" ;;
+"image ls")
+	case "$*" in
+	*dangling*) sed -n 's/^<none>@//p' "$DAEMON/images" ;;
+	*) for arg; do case "$arg" in reference=*) grep "^${arg#*=}[:@]" "$DAEMON/images" || true ;; esac; done ;;
+	esac ;;
 "image prune"|"image rm") change "$@" ;;
 "import -") cat >"$DAEMON/imported"; echo sha256:1 ;;
 "run "*) change "$@"; cat "$DAEMON/privileged" ;;
@@ -148,7 +153,7 @@ func fake(t *testing.T) string {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("DAEMON", daemon)
-	for name, content := range map[string]string{"ps": "c1 - other\n", "volume": "v1\nv2\n", "network": "bridge\n", "calls": ""} {
+	for name, content := range map[string]string{"ps": "c1 - other\n", "volume": "v1\nv2\n", "network": "bridge\n", "images": "", "calls": ""} {
 		if err := os.WriteFile(filepath.Join(daemon, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
