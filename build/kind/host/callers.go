@@ -175,7 +175,7 @@ func (d docker) removeNetwork(ctx context.Context) error {
 	return err
 }
 
-// images returns the identifiers of images that a command may make anew, by their names:
+// images returns the identifiers of images that a command may make again, by their names:
 // of nodes, and what these are built on.
 func (d docker) images(ctx context.Context, o Options) (map[string]string, error) {
 	found := map[string]string{}

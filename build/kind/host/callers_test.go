@@ -174,8 +174,8 @@ func TestNetworkOfKind(t *testing.T) {
 	}
 }
 
-// TestImagesThatAreReplacedAreRemoved has the command make images anew, and others do it,
-// too; one of the replaced images is in use, and one has another name.
+// TestImagesThatAreReplacedAreRemoved has the command make images again, and others, too;
+// one of the replaced images is in use, and one has another name.
 func TestImagesThatAreReplacedAreRemoved(t *testing.T) {
 	daemon := fake(t)
 	put(t, daemon, "ps", "c1 - id2")

@@ -152,7 +152,7 @@ func (s *sharing) end(restore func() error, log func(string, ...any)) (err error
 		return err
 	}
 	if !last {
-		log("Another run goes on; settings of the kernel are restored at its end")
+		log("Another run is active; settings of the kernel are restored at its end")
 		return nil
 	}
 	if err := restore(); err != nil {

@@ -57,7 +57,7 @@ func TestLastOfRunsRestoresSettings(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, first.settings, "kernel/panic", "10")
-	if d := cmp.Diff("Another run goes on; settings of the kernel are restored at its end\n", l.String()); d != "" {
+	if d := cmp.Diff("Another run is active; settings of the kernel are restored at its end\n", l.String()); d != "" {
 		t.Error(d)
 	}
 	l.Reset()
@@ -75,7 +75,7 @@ func TestLastOfRunsRestoresSettings(t *testing.T) {
 }
 
 // TestRunThatWasKilledIsNotDoneUnderAnother has a run whose folder is cleaned up while another
-// one goes on, which restores what the killed one has noted.
+// one is active, which restores what the killed one has noted.
 func TestRunThatWasKilledIsNotDoneUnderAnother(t *testing.T) {
 	killed, other, l := twoRuns(t)
 	s, err := share(killed.shared)
