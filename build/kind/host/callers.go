@@ -61,7 +61,7 @@ func withCallers(ctx context.Context, o Options, was undo) error {
 	// What the machine has beside is others'.
 	o.observe = func() (observation, error) { return observation{}, nil }
 	o.counts = changedByNodes
-	return observed(ctx, o, undo{Dirs: absent(modulesDir), Network: network}, func() error {
+	return observed(ctx, o, undo{Network: network}, func() error {
 		err := runCommand(ctx, o.Command, o.Env, o.Stdout, o.Stderr)
 		after, done := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
 		defer done()

@@ -59,6 +59,8 @@ type Options struct {
 	// looked at: for tests.
 	settings string
 	observe  func() (observation, error)
+	// dirs are folders that are removed when they were missing.
+	dirs []string
 	// shared is the folder in which runs find each other, and sharing is this one among them.
 	shared  string
 	sharing *sharing
@@ -159,6 +161,9 @@ func (o *Options) complete() error {
 	o.settings, o.shared = cmp.Or(o.settings, "/proc/sys"), cmp.Or(o.shared, sharedDir)
 	if o.observe == nil {
 		o.observe = observe
+	}
+	if o.dirs == nil {
+		o.dirs = madeDirs()
 	}
 	o.counts = func(string) bool { return true }
 	if o.Env == nil {

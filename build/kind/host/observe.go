@@ -119,9 +119,14 @@ func observed(ctx context.Context, o Options, u undo, do func() error) error {
 	if o.sharing, err = share(o.shared); err != nil {
 		return err
 	}
-	if u.Settings, err = o.sharing.join(func() (map[string]string, error) { return settings(os.DirFS(o.settings)) }); err != nil {
+	was, err := o.sharing.join(func() (original, error) {
+		values, err := settings(os.DirFS(o.settings))
+		return original{Settings: values, Dirs: absent(o.dirs...)}, err
+	})
+	if err != nil {
 		return err
 	}
+	u.Settings, u.Dirs = was.Settings, was.Dirs
 	maps.DeleteFunc(u.Settings, func(name, _ string) bool { return !o.counts(name) })
 	if err := u.save(o.Dir); err != nil {
 		return errors.Join(err, o.sharing.end(func() error { return nil }, o.Log))

@@ -63,7 +63,7 @@ func withOwn(ctx context.Context, o Options, lacking []string) error {
 	if err != nil {
 		return err
 	}
-	u := undo{Cgroup: r.Cgroup, Dirs: absent(append(hiddenDirs, modulesDir)...)}
+	u := undo{Cgroup: r.Cgroup}
 	return observed(ctx, o, u, func() error {
 		for _, dir := range hiddenDirs {
 			if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -32,14 +32,16 @@ import (
 // has a folder of its own. Only root can write there, and only root can restore settings.
 const sharedDir = "/run/kubernetes-features-kind"
 
-// original are the kernel's settings before the first of the runs at the same time. A run
-// that begins after the first would note what the first one's nodes have changed, and
-// the first would restore under the nodes of the second. So the first notes for all, and the
-// last restores.
+// original is the machine before the first of the runs at the same time. A run that begins
+// after the first would note what the first one's nodes have changed, and the first would
+// restore under the nodes of the second, and remove folders that these have mounted. So
+// the first notes for all, and the last restores.
 type original struct {
 	// Boot tells starts of the machine apart.
 	Boot     string            `json:"boot"`
 	Settings map[string]string `json:"settings"`
+	// Dirs were not there.
+	Dirs []string `json:"dirs,omitempty"`
 }
 
 // sharing is a run among those at the same time. Its lock is shared with them, and is
@@ -74,74 +76,69 @@ func (s *sharing) alone() (bool, error) {
 	return err == nil, err
 }
 
-func (s *sharing) file() string { return filepath.Join(s.dir, "settings.json") }
+func (s *sharing) file() string { return filepath.Join(s.dir, "original.json") }
 
-// join returns the settings as they were before the first run.
-func (s *sharing) join(note func() (map[string]string, error)) (map[string]string, error) {
+// join returns the machine as it was before the first run.
+func (s *sharing) join(note func() (original, error)) (original, error) {
 	if s == nil {
 		return note()
 	}
 	for {
 		first, err := s.alone()
 		if err != nil {
-			return nil, err
+			return original{}, err
 		}
 		if first {
 			// What is there a run has left that was killed.
-			before, err := s.read()
-			if err == nil && before == nil {
+			before, found, err := s.read()
+			if err == nil && !found {
 				before, err = s.write(note)
 			}
 			return before, errors.Join(err, syscall.Flock(int(s.lock.Fd()), syscall.LOCK_SH))
 		}
 		if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_SH); err != nil {
-			return nil, err
+			return original{}, err
 		}
 		// Without a note the last of the others has just ended.
-		if before, err := s.read(); err != nil || before != nil {
+		if before, found, err := s.read(); err != nil || found {
 			return before, err
 		}
 	}
 }
 
-// read returns nil where nothing was noted since the start of the machine.
-func (s *sharing) read() (map[string]string, error) {
+// read returns what was noted since the start of the machine.
+func (s *sharing) read() (o original, found bool, err error) {
 	content, err := os.ReadFile(s.file())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return o, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return o, false, err
 	}
-	var o original
 	if err := json.Unmarshal(content, &o); err != nil {
-		return nil, fmt.Errorf("%s: %w; remove the file", s.file(), err)
+		return o, false, fmt.Errorf("%s: %w; remove the file", s.file(), err)
 	}
 	now, err := boot()
-	if err != nil || o.Boot != now {
-		return nil, err
-	}
-	return o.Settings, nil
+	return o, o.Boot == now, err
 }
 
-func (s *sharing) write(note func() (map[string]string, error)) (map[string]string, error) {
+func (s *sharing) write(note func() (original, error)) (original, error) {
 	before, err := note()
 	if err != nil {
-		return nil, err
+		return before, err
 	}
-	now, err := boot()
-	if err != nil {
-		return nil, err
+	if before.Boot, err = boot(); err != nil {
+		return before, err
 	}
-	content, err := json.Marshal(original{now, before})
+	content, err := json.Marshal(before)
 	if err != nil {
-		return nil, err
+		return before, err
 	}
 	return before, renameio.WriteFile(s.file(), content, 0o644)
 }
 
-// end has the last of the runs restore settings, and the others not. This run is none of
-// them after it.
+// end has the last of the runs restore the machine, and the others not. This run is none
+// of them after it.
 func (s *sharing) end(restore func() error, log func(string, ...any)) (err error) {
 	if s == nil {
 		return restore()
@@ -152,7 +149,7 @@ func (s *sharing) end(restore func() error, log func(string, ...any)) (err error
 		return err
 	}
 	if !last {
-		log("Another run is active; settings of the kernel are restored at its end")
+		log("Another run is active; settings of the kernel and folders are restored at its end")
 		return nil
 	}
 	if err := restore(); err != nil {

@@ -31,18 +31,24 @@ func twoRuns(t *testing.T) (first, second Options, log *logged) {
 	first, log = testOptions(t, "true")
 	second, _ = testOptions(t, "true")
 	second.settings, second.shared = first.settings, first.shared
+	first.dirs = []string{filepath.Join(t.TempDir(), "modules")}
+	second.dirs = first.dirs
 	second.Log = log.log
 	writeSetting(t, first.settings, "kernel/panic", "0")
 	return first, second, log
 }
 
-// TestLastOfRunsRestoresSettings has a run begin after the nodes of another one have changed a
+// TestLastOfRunsRestoresMachine has a run begin after the nodes of another one have changed a
 // setting, and end after it.
-func TestLastOfRunsRestoresSettings(t *testing.T) {
+func TestLastOfRunsRestoresMachine(t *testing.T) {
 	first, second, l := twoRuns(t)
 	begun, ended, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	err := observed(t.Context(), first, undo{}, func() error {
 		writeSetting(t, first.settings, "kernel/panic", "10")
+		// The nodes of both have it mounted.
+		if err := os.Mkdir(first.dirs[0], 0o755); err != nil {
+			return err
+		}
 		go func() {
 			done <- observed(t.Context(), second, undo{}, func() error {
 				close(begun)
@@ -57,7 +63,10 @@ func TestLastOfRunsRestoresSettings(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, first.settings, "kernel/panic", "10")
-	if d := cmp.Diff("Another run is active; settings of the kernel are restored at its end\n", l.String()); d != "" {
+	if len(absent(first.dirs...)) > 0 {
+		t.Error("a folder was removed under the nodes of another run")
+	}
+	if d := cmp.Diff("Another run is active; settings of the kernel and folders are restored at its end\n", l.String()); d != "" {
 		t.Error(d)
 	}
 	l.Reset()
@@ -66,10 +75,13 @@ func TestLastOfRunsRestoresSettings(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, first.settings, "kernel/panic", "0")
+	if len(absent(first.dirs...)) == 0 {
+		t.Error("a folder stays that was not there before")
+	}
 	if d := cmp.Diff("Restored settings of the kernel: kernel.panic from \"10\" to \"0\"\n", l.String()); d != "" {
 		t.Error(d)
 	}
-	if names := absent(undoFile(first.Dir), undoFile(second.Dir), filepath.Join(first.shared, "settings.json")); len(names) != 3 {
+	if names := absent(undoFile(first.Dir), undoFile(second.Dir), filepath.Join(first.shared, "original.json")); len(names) != 3 {
 		t.Errorf("only %q are forgotten", names)
 	}
 }
@@ -82,11 +94,14 @@ func TestRunThatWasKilledIsNotDoneUnderAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := s.join(func() (map[string]string, error) { return settings(os.DirFS(killed.settings)) })
+	before, err := s.join(func() (original, error) {
+		values, err := settings(os.DirFS(killed.settings))
+		return original{Settings: values}, err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (undo{Settings: before}).save(killed.Dir); err != nil {
+	if err := (undo{Settings: before.Settings}).save(killed.Dir); err != nil {
 		t.Fatal(err)
 	}
 	writeSetting(t, killed.settings, "kernel/panic", "10")
@@ -109,7 +124,7 @@ func TestRunThatWasKilledIsNotDoneUnderAnother(t *testing.T) {
 
 func TestSettingsOfAnotherStartOfMachineDoNotCount(t *testing.T) {
 	o, _, _ := twoRuns(t)
-	if err := os.WriteFile(filepath.Join(o.shared, "settings.json"), []byte(`{"boot":"another","settings":{"kernel/panic":"7"}}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(o.shared, "original.json"), []byte(`{"boot":"another","settings":{"kernel/panic":"7"}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := observed(t.Context(), o, undo{}, func() error { return nil }); err != nil {
@@ -128,8 +143,8 @@ func TestSharedFolderThatCannotBeUsed(t *testing.T) {
 	}
 	// Without root there is none.
 	var s *sharing
-	note := func() (map[string]string, error) { return map[string]string{"a": "1"}, nil }
-	if before, err := s.join(note); err != nil || before["a"] != "1" {
+	note := func() (original, error) { return original{Dirs: []string{"a"}}, nil }
+	if before, err := s.join(note); err != nil || len(before.Dirs) != 1 {
 		t.Errorf("got %v, %v", before, err)
 	}
 	restored := false

@@ -24,6 +24,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,6 +42,9 @@ const (
 // are: older ones have a key in the first, containerd makes the second. In the
 // namespaces they are empty.
 var hiddenDirs = []string{"/etc/docker", "/opt/containerd"}
+
+// madeDirs are all folders that runs make where they are missing.
+func madeDirs() []string { return append(slices.Clone(hiddenDirs), modulesDir) }
 
 // undo is what namespaces do not keep apart from the machine.
 type undo struct {
@@ -68,7 +72,7 @@ func absent(dirs ...string) (missing []string) {
 
 // run undoes everything that is there to be undone.
 func (u undo) run(ctx context.Context, o Options) error {
-	errs := []error{o.sharing.end(func() error { return restore(o.settings, u.Settings, o.Log) }, o.Log)}
+	var errs []error
 	if u.Cgroup != "" {
 		roots, err := cgroupRoots()
 		errs = append(errs, err)
@@ -76,6 +80,13 @@ func (u undo) run(ctx context.Context, o Options) error {
 			errs = append(errs, removeCgroup(ctx, filepath.Join(root, u.Cgroup)))
 		}
 	}
+	errs = append(errs, o.sharing.end(func() error { return u.restore(o) }, o.Log))
+	return errors.Join(errs...)
+}
+
+// restore undoes what runs at the same time have in common.
+func (u undo) restore(o Options) error {
+	errs := []error{restore(o.settings, u.Settings, o.Log)}
 	for _, dir := range u.Dirs {
 		errs = append(errs, removeEmpty(dir))
 	}

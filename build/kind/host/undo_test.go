@@ -32,7 +32,7 @@ import (
 func testOptions(t *testing.T, command ...string) (Options, *logged) {
 	t.Helper()
 	l := &logged{}
-	o := Options{Dir: t.TempDir(), Command: command, Log: l.log, settings: t.TempDir(), shared: t.TempDir()}
+	o := Options{Dir: t.TempDir(), Command: command, Log: l.log, settings: t.TempDir(), shared: t.TempDir(), dirs: []string{}}
 	o.observe = func() (observation, error) {
 		return observation{mounts: []string{"/"}, interfaces: []string{"lo"}}, nil
 	}
