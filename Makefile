@@ -173,11 +173,13 @@ KIND_OFFLINE ?= auto
 COMMAND ?=
 LONG ?=
 kind_long = $(or $(LONG),$(if $(filter TestThree% TestUpgrade%,$(WHAT)),y))
-# run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries;
-# $(2) are further flags of "kind-build fetch".
+# What only the upgrade needs takes long to build.
+kind_previous = $(if $(filter y,$(kind_long)),$(if $(filter TestOneNode TestGatesOfKubelet TestThreeControlPlanes,$(WHAT)),,y))
+# run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries.
+# $(2) are flags on its cluster, and $(3) further flags of "kind-build fetch".
 define run_with_kind
-$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(filter y,$(kind_long)), -previous)$(2) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
-$(TOOLS)/kind-build run -dir $(OUT)/kind -- $(1)
+$(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(kind_previous), -previous)$(3) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
+$(TOOLS)/kind-build run -dir $(OUT)/kind $(2) -- $(1)
 endef
 
 .PHONY: kind-tools
@@ -190,12 +192,12 @@ kind-tools:
 kind-run: export KIND_COMMAND := $(value COMMAND)
 kind-run: kind-tools ## Run COMMAND="make kind-image kind-up kind-down", or another, with what kind would pull; needs root where no Docker runs.
 	@$(if $(COMMAND),:,false) || { echo "COMMAND is not set: run \"make kind-run COMMAND='make kind-image kind-up kind-down'\", or another command" >&2; exit 1; }
-	$(call run_with_kind,bash -euo pipefail -c "$$KIND_COMMAND")
+	$(call run_with_kind,bash -euo pipefail -c "$$KIND_COMMAND",-cluster '$(KIND_CLUSTER)')
 
 .PHONY: kind-test
 kind-test: kind-tools ## Take a gate through on, used and off on a real node of kind; LONG=y adds three control planes and an upgrade with kubeadm; WHAT=TestOneNode runs one test.
 	go test -c -o $(OUT)/kind/kind.test ./test/e2e_kind
-	$(call run_with_kind,env KIND_TEST=y LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)') | tee -i $(OUT)/kind/test.txt
+	$(call run_with_kind,env KIND_TEST=y LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)',-fresh -cluster kind-test) | tee -i $(OUT)/kind/test.txt
 
 # What kind-conformance runs: specs whose names match, and how many at a time.
 FOCUS ?=
@@ -203,7 +205,7 @@ PROCESSES ?=
 .PHONY: kind-conformance
 kind-conformance: kind-tools ## Run upstream's conformance tests on a cluster of the release and on one of upstream's binaries, and compare; FOCUS=expression runs some.
 	go test -c -o $(OUT)/kind/conformance.test ./test/e2e_kind/conformance
-	$(call run_with_kind,env KIND_TEST=y FOCUS='$(FOCUS)' PROCESSES='$(PROCESSES)' OUT="$(OUT_DIR)" $(OUT)/kind/conformance.test -test.v -test.timeout 8h -test.run TestConformance, -e2e)
+	$(call run_with_kind,env KIND_TEST=y FOCUS='$(FOCUS)' PROCESSES='$(PROCESSES)' OUT="$(OUT_DIR)" $(OUT)/kind/conformance.test -test.v -test.timeout 8h -test.run TestConformance,-fresh -cluster kind-test, -e2e)
 
 .PHONY: update-kind-lock
 update-kind-lock: $(TOOLS)/kind-build ## Write build/kind/debian.lock and e2e.lock with Debian's newest packages.

@@ -34,6 +34,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"k8s.io/kubernetes-features/build/kind/base"
@@ -52,14 +53,45 @@ func main() {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "Error:", err)
+	if text := complaint(err, os.Args[1] == inside); text != "" {
+		fmt.Fprintln(os.Stderr, "Error:", text)
+	}
 	os.Exit(host.ExitCode(err))
+}
+
+// complaint is what is shown of an error. The process inside has started the command and
+// shows that it failed; the outer one passes only the exit code on. The end by a signal
+// is shown by the outer one: no other process may be left.
+func complaint(err error, inner bool) string {
+	var exit *host.ExitError
+	if errors.As(err, &exit) && exit.Signaled() != inner {
+		return err.Error()
+	}
+	return withoutExit(err)
+}
+
+// withoutExit returns the text of an error but for the exit code of a command.
+func withoutExit(err error) string {
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err.Error()
+	}
+	var texts []string
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			if text := withoutExit(e); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // options are the command line of all commands.
 type options struct {
 	root, dir, release, kind, offline string
-	previous, e2e                     bool
+	cluster                           string
+	previous, e2e, fresh              bool
 	apt                               rootfs.Apt
 	args                              []string
 }
@@ -77,6 +109,8 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&o.offline, "offline", "auto", "yes: make what kind would pull; no: let kind pull it; auto: whichever works")
 	set.BoolVar(&o.previous, "previous", false, "build upstream's minor version before, too, for upgrades from it")
 	set.BoolVar(&o.e2e, "e2e", false, "make upstream's end-to-end tests, their images, and upstream's unchanged version, too")
+	set.StringVar(&o.cluster, "cluster", "", "the cluster that the command of run creates; in a daemon that was there, what is left of others is not the command's")
+	set.BoolVar(&o.fresh, "fresh", false, "remove that cluster before and after the command of run, whose own it is")
 	set.StringVar(&o.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&o.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	if len(args) == 0 || commands[args[0]] == nil {
@@ -114,6 +148,13 @@ func (o options) run(ctx context.Context) error {
 	if len(o.args) == 0 {
 		return errors.New("a command is missing: kind-build run [flags] -- COMMAND")
 	}
+	if o.fresh && o.cluster == "" {
+		return errors.New("-fresh needs -cluster, the cluster that is the command's own")
+	}
+	m, err := o.read()
+	if err != nil {
+		return err
+	}
 	if err := o.builder().Build(ctx, programs.Runtime); err != nil {
 		return err
 	}
@@ -122,7 +163,8 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	return host.Run(ctx, host.Options{
-		Dir: o.dir, Runtime: o.builder().File(programs.Runtime),
+		Dir: o.dir, Runtime: o.builder().File(programs.Runtime), Cluster: o.cluster, Fresh: o.fresh, Base: m.Base,
+		Unload:  func(ctx context.Context) error { return base.Unload(ctx, m.Host, log) },
 		Command: append([]string{self, inside, "-root=" + o.root, "-dir=" + o.dir, "--"}, o.args...),
 		Env:     os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Log: log,
 	})

@@ -19,10 +19,15 @@ package main
 import (
 	"archive/tar"
 	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/kubernetes-features/build/kind/host"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -33,6 +38,8 @@ func TestCommandLine(t *testing.T) {
 		{nil, "a command is missing"},
 		{[]string{"other"}, "a command is missing"},
 		{[]string{"run", "-dir", t.TempDir()}, "kind-build run [flags] -- COMMAND"},
+		{[]string{"run", "-dir", t.TempDir(), "-fresh", "--", "true"}, "-fresh needs -cluster"},
+		{[]string{"run", "-dir", t.TempDir(), "--", "true"}, "kind-build fetch"},
 		{[]string{"fetch", "-dir", t.TempDir()}, "-release"},
 		{[]string{"fetch", "-dir", t.TempDir(), "-release", "r", "-kind", "k", "-offline", "maybe"}, "-offline=maybe"},
 		{[]string{"inside", "-dir", t.TempDir(), "--", "true"}, "kind-build fetch"},
@@ -78,6 +85,67 @@ func release(t *testing.T, files ...[2]string) string {
 		}
 	}
 	return name
+}
+
+// TestErrorOfCommandIsShownOnce has the error of the process inside and that of the outer
+// one, which gets its exit code.
+func TestErrorOfCommandIsShownOnce(t *testing.T) {
+	other := errors.New("the container c is left")
+	for name, test := range map[string]struct {
+		err          error
+		inner, outer string
+	}{
+		"failure":              {&host.ExitError{Code: 2}, "the command ended with exit code 2", ""},
+		"signal":               {&host.ExitError{Code: 143}, "", "the command ended with exit code 143"},
+		"another error":        {other, other.Error(), other.Error()},
+		"failure, and another": {errors.Join(errors.Join(&host.ExitError{Code: 2}), other), "the command ended with exit code 2\n" + other.Error(), other.Error()},
+	} {
+		if inner, outer := complaint(test.err, true), complaint(test.err, false); inner != test.inner || outer != test.outer {
+			t.Errorf("%s: the process inside shows %q and the outer one %q, want %q and %q", name, inner, outer, test.inner, test.outer)
+		}
+	}
+}
+
+// TestKubeadmIsUnpackedOnceForEachArchive has a kubeadm that counts its calls.
+func TestKubeadmIsUnpackedOnceForEachArchive(t *testing.T) {
+	o := options{dir: t.TempDir()}
+	calls := filepath.Join(o.dir, "calls")
+	pack := func(version string) string {
+		return release(t,
+			[2]string{"kubernetes/version", version + "\n"},
+			[2]string{"kubernetes/server/bin/kubeadm", "#!/bin/sh\necho $5 >>" + calls + "\necho registry.k8s.io/kube-apiserver:$5 registry.k8s.io/pause:$5\n"})
+	}
+	first, second := pack("v1"), pack("v2")
+	ask := func(file, want, wantCalls string) {
+		t.Helper()
+		names, err := o.listed(t.Context(), file)
+		if err != nil || !slices.Equal(names, []string{"registry.k8s.io/pause:" + want}) {
+			t.Fatalf("got %q, %v, want pause:%s", names, err, want)
+		}
+		got, err := os.ReadFile(calls)
+		if err != nil || strings.Join(strings.Fields(string(got)), " ") != wantCalls {
+			t.Errorf("kubeadm was called for %q, %v, want %q", got, err, wantCalls)
+		}
+	}
+	ask(first, "v1", "v1")
+	ask(second, "v2", "v1 v2")
+	ask(first, "v1", "v1 v2")
+	ask(second, "v2", "v1 v2")
+	info, err := os.Stat(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := info.ModTime().Add(time.Second)
+	if err := os.Chtimes(first, later, later); err != nil {
+		t.Fatal(err)
+	}
+	ask(first, "v1", "v1 v2 v1")
+	if err := os.WriteFile(o.listings(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.listed(t.Context(), first); err == nil || !strings.Contains(err.Error(), "remove "+o.listings()) {
+		t.Errorf("got the error %v, want one that names the file", err)
+	}
 }
 
 func TestExtract(t *testing.T) {

@@ -17,13 +17,10 @@ limitations under the License.
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -36,7 +33,6 @@ import (
 	"time"
 
 	"k8s.io/kubernetes-features/build/kind/base"
-	"k8s.io/kubernetes-features/build/kind/capless/withheld"
 	"k8s.io/kubernetes-features/build/kind/e2e"
 	"k8s.io/kubernetes-features/build/kind/host"
 	"k8s.io/kubernetes-features/build/kind/programs"
@@ -52,8 +48,9 @@ type made struct {
 	Kind string
 	// Debs are files of Debian's packages.
 	Debs []string
-	// Node are the archives of images of nodes, Host those of Docker's daemon.
-	Node, Host []string
+	// Node are the archives of images of nodes, Host the images of Docker's daemon.
+	Node []string
+	Host []base.StandIn
 	// Previous is the server archive of the minor version before, and Same upstream's
 	// of the version that ships; they are empty if they were not asked for.
 	Previous, Same string
@@ -115,7 +112,10 @@ func (o options) isOffline(ctx context.Context) (bool, error) {
 	default:
 		return false, fmt.Errorf("-offline=%s is none of yes, no and auto", o.offline)
 	}
-	why, err := host.WhyOwn(ctx)
+	if err := o.builder().Build(ctx, programs.Runtime); err != nil {
+		return false, err
+	}
+	why, err := host.WhyOwn(ctx, o.builder().File(programs.Runtime))
 	if err != nil {
 		return false, err
 	}
@@ -163,6 +163,9 @@ func (o options) make(ctx context.Context, m *made) error {
 	if err := o.builder().Build(ctx, slices.Collect(maps.Values(programs.Node))...); err != nil {
 		return err
 	}
+	if err := base.CheckLibc(o.root, o.builder()); err != nil {
+		return err
+	}
 	busybox, err := o.busybox(ctx, m.Debs)
 	if err != nil {
 		return err
@@ -179,11 +182,12 @@ func (o options) make(ctx context.Context, m *made) error {
 	for _, name := range node {
 		m.Node = append(m.Node, base.ImageFile(dir, name))
 	}
-	m.Host = []string{base.ImageFile(dir, balancer)}
+	m.Host = []base.StandIn{{Name: balancer, File: base.ImageFile(dir, balancer)}}
 	return base.WriteImages(ctx, dir, o.builder(), busybox, append(node, balancer))
 }
 
-// pack makes the server archive of an unchanged version once.
+// pack makes the server archive of an unchanged version, unless it is there of the same
+// inputs.
 func (o options) pack(ctx context.Context, source upstream.Source, name string) (string, error) {
 	version, err := source.Version(o.root)
 	if err != nil {
@@ -191,13 +195,24 @@ func (o options) pack(ctx context.Context, source upstream.Source, name string) 
 	}
 	dir := filepath.Join(o.dir, name)
 	file := filepath.Join(dir, fmt.Sprintf("kubernetes-server-%s-linux-%s.tar.gz", version, runtime.GOARCH))
-	if _, err := os.Stat(file); err == nil {
-		return file, nil
-	}
-	log("Building upstream's %s", version)
 	b := o.builder()
 	b.Dir = filepath.Join(dir, "programs")
-	return file, upstream.Release{Source: source, Programs: b, Apt: o.apt, Dir: filepath.Join(dir, "images")}.Pack(ctx, file)
+	r := upstream.Release{Source: source, Programs: b, Apt: o.apt, Dir: filepath.Join(dir, "images")}
+	from, err := r.Stamp(ctx, version)
+	if err != nil {
+		return "", err
+	}
+	stamp := file + ".from"
+	if was, err := os.ReadFile(stamp); err == nil && string(was) == from {
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		}
+	}
+	log("Building upstream's %s", version)
+	if err := r.Pack(ctx, version, file); err != nil {
+		return "", err
+	}
+	return file, archive.WriteData(stamp, []byte(from))
 }
 
 // makeTests makes upstream's tests and the cluster to compare with. Where images
@@ -267,84 +282,27 @@ func (o options) images(ctx context.Context, kind base.Kind, previous string) ([
 	return slices.Compact(names), nil
 }
 
-// listed returns the images that kubeadm of a release wants beside those in it.
-func (o options) listed(ctx context.Context, release string) (names []string, err error) {
-	kubeadm := filepath.Join(o.dir, "kubeadm")
-	version, err := extract(release, kubeadm)
-	if err != nil {
-		return nil, err
-	}
-	out, err := exec.CommandContext(ctx, kubeadm, "config", "images", "list", "--kubernetes-version", version).Output()
-	if err != nil {
-		return nil, fmt.Errorf("its kubeadm: %w", err)
-	}
-	for name := range strings.FieldsSeq(string(out)) {
-		// With its pause, which kind does without, kubeadm checks a cluster before it
-		// upgrades it.
-		if !strings.HasPrefix(path.Base(name), "kube-") {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
-
-// extract writes kubeadm of a release to file and returns the release's version.
-func extract(release, file string) (version string, err error) {
-	f, err := os.Open(release)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return "", err
-	}
-	tr := tar.NewReader(unzipped)
-	found := false
-	for version == "" || !found {
-		h, err := tr.Next()
-		if err != nil {
-			return "", fmt.Errorf("it has no kubernetes/version and kubernetes/server/bin/kubeadm: %w", err)
-		}
-		switch path.Clean(h.Name) {
-		case "kubernetes/version":
-			content, err := io.ReadAll(tr)
-			if err != nil {
-				return "", err
-			}
-			version = strings.TrimSpace(string(content))
-		case "kubernetes/server/bin/kubeadm":
-			if err := write(file, tr); err != nil {
-				return "", err
-			}
-			found = true
-		}
-	}
-	return version, nil
-}
-
-func write(file string, r io.Reader) error {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Close())
-}
-
 // inside is the command that run starts where the daemon is.
 const inside = "inside"
+
+// read returns what fetch has made.
+func (o options) read() (m made, err error) {
+	content, err := os.ReadFile(o.record())
+	if err != nil {
+		return m, fmt.Errorf("what kind needs is not there, run \"kind-build fetch\" first: %w", err)
+	}
+	if err := json.Unmarshal(content, &m); err != nil {
+		return m, fmt.Errorf("%s: %w; run \"kind-build fetch\" again", o.record(), err)
+	}
+	return m, nil
+}
 
 // inside brings into the daemon what fetch has made and runs the command with
 // KIND_BASE, the base image.
 func (o options) inside(ctx context.Context) error {
-	content, err := os.ReadFile(o.record())
+	m, err := o.read()
 	if err != nil {
-		return fmt.Errorf("what kind needs is not there, run \"kind-build fetch\" first: %w", err)
-	}
-	var m made
-	if err := json.Unmarshal(content, &m); err != nil {
-		return fmt.Errorf("%s: %w", o.record(), err)
+		return err
 	}
 	cmd := exec.CommandContext(ctx, o.args[0], o.args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -355,7 +313,7 @@ func (o options) inside(ctx context.Context) error {
 		return host.CommandError(cmd.Run())
 	}
 	cmd.Env = append(cmd.Env, "KIND_BASE="+m.Base)
-	missing, err := withheld.Capabilities(os.DirFS("/proc"))
+	missing, err := host.Withheld(ctx, os.Environ(), o.builder().File(programs.Runtime))
 	if err != nil {
 		return err
 	}
@@ -366,8 +324,8 @@ func (o options) inside(ctx context.Context) error {
 	if err := b.Make(ctx); err != nil {
 		return err
 	}
-	for _, file := range m.Host {
-		if err := base.Load(ctx, file); err != nil {
+	for _, image := range m.Host {
+		if err := image.Load(ctx); err != nil {
 			return err
 		}
 	}

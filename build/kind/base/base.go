@@ -64,8 +64,28 @@ var setup []byte
 //go:embed ctr.sh
 var ctr []byte
 
-// inputs is the label with the hash of all that an image was made from.
-const inputs = "io.k8s.features.inputs"
+const (
+	// inputs is the label with the hash of all that an image was made from.
+	inputs = "io.k8s.features.inputs"
+	// cleaning is the time to remove what an image was made in.
+	cleaning = 2 * time.Minute
+)
+
+// part names a container in which the image is made. The name is this checkout's: others
+// may make an image with the same name in the same daemon.
+func (b Base) part(name string) string {
+	of := sha256.Sum256([]byte(b.Programs.Dir))
+	return "kind-base-" + name + "-" + hex.EncodeToString(of[:6])
+}
+
+// What an image is made in, one after the other.
+const (
+	unpacked = "unpacked"
+	flat     = "flat"
+)
+
+// partImage is the image of which a part is a container.
+func (b Base) partImage(name string) string { return "localhost/" + b.part(name) + ":latest" }
 
 // Make makes the image in the daemon of Docker's client, unless it is there with
 // the same inputs. Packages are unpacked first, so that there is something in which
@@ -76,26 +96,23 @@ func (b Base) Make(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// A run that was killed has left it.
+	if err := b.clean(ctx); err != nil {
+		return err
+	}
 	if was, err := docker(ctx, nil, "image", "inspect", "--format", "{{index .Config.Labels \""+inputs+"\"}}", b.Name); err == nil && was == hash {
 		return nil
 	}
 	b.Log("Making the base image %s of %d packages", b.Name, len(b.Debs))
-	unpacked := b.Name + "-unpacked"
-	if err := stream(ctx, b.unpack, "import", "-", unpacked); err != nil {
+	defer func() { err = errors.Join(err, b.clean(ctx)) }()
+	if err := stream(ctx, b.unpack, "import", "-", b.partImage(unpacked)); err != nil {
 		return err
 	}
-	container, err := docker(ctx, nil, "run", "--detach", "--network=none", "--entrypoint=sleep",
-		"--security-opt=seccomp=unconfined", "--env=RESTRICT_OOM_SCORE="+strconv.FormatBool(b.RestrictOOMScore), unpacked, "infinity")
+	container, err := docker(ctx, nil, "run", "--detach", "--network=none", "--entrypoint=sleep", "--name="+b.part(unpacked),
+		"--security-opt=seccomp=unconfined", "--env=RESTRICT_OOM_SCORE="+strconv.FormatBool(b.RestrictOOMScore), b.partImage(unpacked), "infinity")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		// Even when ctx has ended.
-		clean := context.WithoutCancel(ctx)
-		_, first := docker(clean, nil, "rm", "--force", "--volumes", container)
-		_, second := docker(clean, nil, "image", "rm", unpacked)
-		err = errors.Join(err, first, second)
-	}()
 	if err := stream(ctx, b.add, "cp", "-", container+":/"); err != nil {
 		return err
 	}
@@ -107,18 +124,17 @@ func (b Base) Make(ctx context.Context) (err error) {
 
 // squash makes an image of one layer of a container's files.
 func (b Base) squash(ctx context.Context, container, hash string) error {
-	flat := b.Name + "-flat"
 	err := stream(ctx, func(w io.Writer) error {
 		export := exec.CommandContext(ctx, "docker", "export", container)
 		export.Stdout = w
 		return export.Run()
-	}, "import", "-", flat)
+	}, "import", "-", b.partImage(flat))
 	if err != nil {
 		return err
 	}
 	// "docker import" takes neither labels nor signals, "docker commit" no signals.
 	// By SIGTERM systemd executes itself again, by this one it ends.
-	made, err := docker(ctx, nil, "create", "--stop-signal=SIGRTMIN+3", flat, "/sbin/init")
+	made, err := docker(ctx, nil, "create", "--stop-signal=SIGRTMIN+3", "--name="+b.part(flat), b.partImage(flat), "/sbin/init")
 	if err != nil {
 		return err
 	}
@@ -127,9 +143,27 @@ func (b Base) squash(ctx context.Context, container, hash string) error {
 		"--change", `ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]`,
 		"--change", "LABEL "+inputs+"="+hash,
 		made, b.Name)
-	_, first := docker(ctx, nil, "rm", made)
-	_, second := docker(ctx, nil, "image", "rm", flat)
-	return errors.Join(err, first, second)
+	return err
+}
+
+// clean removes what the image was made in, also when ctx has ended: then a command of
+// the client may have done its work without telling what it made.
+func (b Base) clean(ctx context.Context) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
+	defer done()
+	var errs []error
+	for _, name := range []string{unpacked, flat} {
+		container, err := docker(ctx, nil, "ps", "--all", "--quiet", "--filter", "name=^/?"+b.part(name)+"$")
+		if err == nil && container != "" {
+			_, err = docker(ctx, nil, "rm", "--force", "--volumes", container)
+		}
+		image, e := docker(ctx, nil, "image", "ls", "--quiet", "--filter", "reference="+b.partImage(name))
+		if e == nil && image != "" {
+			_, e = docker(ctx, nil, "image", "rm", b.partImage(name))
+		}
+		errs = append(errs, err, e)
+	}
+	return errors.Join(errs...)
 }
 
 // unpack writes the files of all packages as one archive.

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 )
@@ -47,17 +46,6 @@ func tail(out []byte) string {
 		out = out[len(out)-most:]
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// Load loads an archive of an image into the daemon.
-func Load(ctx context.Context, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = docker(ctx, f, "load", "--quiet")
-	return err
 }
 
 // stream runs a command that reads what write writes.

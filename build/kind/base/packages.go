@@ -19,10 +19,13 @@ package base
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"k8s.io/kubernetes-features/build/kind/programs"
 	"k8s.io/kubernetes-features/build/release/archive"
 	"k8s.io/kubernetes-features/build/release/rootfs"
 )
@@ -75,22 +78,53 @@ func (p Packages) WriteLock(ctx context.Context, root string, apt rootfs.Apt) er
 	return archive.WriteData(p.LockFile(root), []byte(text))
 }
 
-// Fetch returns the files of the locked packages, which it fetches where they are
-// not there.
-func (p Packages) Fetch(ctx context.Context, root string, apt rootfs.Apt) ([]string, error) {
+// read returns the locked packages for an architecture.
+func (p Packages) read(root, arch string) (rootfs.Lock, error) {
 	file := p.LockFile(root)
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return rootfs.Lock{}, err
 	}
 	defer f.Close()
-	lock, err := rootfs.ParseLock(f, apt.Arch)
+	lock, err := rootfs.ParseLock(f, arch)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return lock, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(lock.Packages) == 0 {
-		return nil, fmt.Errorf("%s has no packages for %s, there are some for %s", file, apt.Arch, strings.Join(architectures, " and "))
+		return lock, fmt.Errorf("%s has no packages for %s, there are some for %s", file, arch, strings.Join(architectures, " and "))
+	}
+	return lock, nil
+}
+
+// Fetch returns the files of the locked packages, which it fetches where they are
+// not there.
+func (p Packages) Fetch(ctx context.Context, root string, apt rootfs.Apt) ([]string, error) {
+	lock, err := p.read(root, apt.Arch)
+	if err != nil {
+		return nil, err
 	}
 	apt.Renew = "update-kind-lock"
 	return apt.Fetch(ctx, lock)
+}
+
+// libc is the package of the C library.
+const libc = "libc6"
+
+// CheckLibc returns an error when a program of nodes needs a newer C library than that of
+// the locked packages: it would not start there.
+func CheckLibc(root string, b programs.Builder) error {
+	lock, err := NodePackages.read(root, b.Arch)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(lock.Packages, func(p rootfs.Package) bool { return p.Name == libc })
+	if i < 0 {
+		return fmt.Errorf("%s has no %s: run \"make update-kind-lock\"", NodePackages.LockFile(root), libc)
+	}
+	for _, at := range slices.Sorted(maps.Keys(programs.Node)) {
+		if err := programs.RunsWith(b.File(programs.Node[at]), lock.Packages[i].Version); err != nil {
+			return fmt.Errorf("%w: run this on a machine whose C library is older (\"ldd --version\"), or have a newer suite in build/release/rootfs and run \"make update-kind-lock\"", err)
+		}
+	}
+	return nil
 }

@@ -17,12 +17,16 @@ limitations under the License.
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/kubernetes-features/build/kind/capless/withheld"
 )
 
 func TestSpecificationOfInvocation(t *testing.T) {
@@ -118,7 +122,23 @@ func TestStripReplacesFile(t *testing.T) {
 
 func TestRunNamesRuntimeThatIsNotInstalled(t *testing.T) {
 	t.Setenv("CAPLESS_RUNTIME", "no-such-runtime")
-	if err := run([]string{"--version"}); err == nil || !strings.Contains(err.Error(), "install runc") {
+	if err := run([]string{"--version"}, io.Discard); err == nil || !strings.Contains(err.Error(), "install runc") {
 		t.Errorf("%v has no next step", err)
+	}
+}
+
+// TestRunPrintsWhatIsWithheld needs no runtime.
+func TestRunPrintsWhatIsWithheld(t *testing.T) {
+	t.Setenv("CAPLESS_RUNTIME", "no-such-runtime")
+	want, err := withheld.Capabilities(os.DirFS("/proc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := run([]string{withheld.Command}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(out.String()); !slices.Equal(got, want) {
+		t.Errorf("it prints %q, want %q", got, want)
 	}
 }

@@ -22,5 +22,8 @@ limitations under the License.
 // fails when one of them is not to be had ("unable to apply caps: operation not
 // permitted"). A container gets nothing by capless that the machine withholds.
 //
+// As "capless print-withheld" it is no runtime, but prints the capabilities that its
+// container lacks.
+//
 // The runtime is runc in the PATH, or what the variable CAPLESS_RUNTIME names.
 package main

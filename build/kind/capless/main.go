@@ -18,25 +18,33 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"k8s.io/kubernetes-features/build/kind/capless/withheld"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "capless:", err)
 		os.Exit(1)
 	}
 }
 
-// run returns only with an error: runc replaces the process.
-func run(args []string) error {
+// run returns only with an error where it is a runtime: runc replaces the process.
+func run(args []string, out io.Writer) error {
 	names, err := withheld.Capabilities(os.DirFS("/proc"))
 	if err != nil {
 		return err
+	}
+	if slices.Equal(args, []string{withheld.Command}) {
+		for _, name := range names {
+			fmt.Fprintln(out, name)
+		}
+		return nil
 	}
 	if file := specification(args); file != "" && len(names) > 0 {
 		if err := strip(file, names); err != nil {

@@ -21,8 +21,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,9 +48,49 @@ func cgroupRoots() (roots []string, err error) {
 	return slices.Compact(roots), nil
 }
 
+// thaw lets processes of a cgroup and those below it end, which cgroups of version 1 keep
+// from that while they are frozen. A runtime freezes a container for a moment, and when it
+// is killed meanwhile, the container stays frozen.
+func thaw(dir string) error {
+	const file, thawed = "freezer.state", "THAWED"
+	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Name() != file {
+			return ignoreMissing(err)
+		}
+		state, err := os.ReadFile(name)
+		if err != nil || strings.TrimSpace(string(state)) == thawed {
+			return ignoreMissing(err)
+		}
+		return ignoreMissing(os.WriteFile(name, []byte(thawed+"\n"), 0o644))
+	})
+}
+
+// ignoreMissing returns nil for a cgroup that has been removed meanwhile.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+		return nil
+	}
+	return err
+}
+
+// thawAll is thaw in all hierarchies, for the absolute path of a cgroup below their roots.
+func thawAll(cgroup string) error {
+	roots, err := cgroupRoots()
+	for _, root := range roots {
+		err = errors.Join(err, thaw(filepath.Join(root, cgroup)))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot let frozen containers end: %w", err)
+	}
+	return nil
+}
+
 // removeCgroup removes a cgroup and those below it, the deepest first.
 func removeCgroup(ctx context.Context, dir string) error {
-	var last error
+	last := thaw(dir)
+	if last != nil {
+		return fmt.Errorf("cannot let the processes of the cgroup %s end: %w", dir, last)
+	}
 	// The error of the wait says only that the cgroup stays.
 	_ = poll(ctx, cgroupEnds, func() bool {
 		last = removeFolders(dir)

@@ -59,3 +59,31 @@ func TestRemoveCgroupNamesOneThatStays(t *testing.T) {
 		t.Errorf("%v does not name the cgroup", err)
 	}
 }
+
+// TestFrozenCgroupIsThawed has files for a hierarchy of version 1.
+func TestFrozenCgroupIsThawed(t *testing.T) {
+	dir := t.TempDir()
+	states := map[string]string{"freezer.state": "THAWED\n", "a/freezer.state": "FROZEN\n", "a/b/freezer.state": "FREEZING\n", "a/b/tasks": "FROZEN\n"}
+	for name, state := range states {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(state), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := thaw(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name := range states {
+		want := "THAWED\n"
+		if filepath.Base(name) == "tasks" {
+			want = states[name]
+		}
+		check(t, dir, name, strings.TrimSpace(want))
+	}
+	if err := thaw(filepath.Join(dir, "none")); err != nil {
+		t.Errorf("a cgroup that is not there: %v", err)
+	}
+}

@@ -76,7 +76,7 @@ func endGroup(leader int) error {
 
 func exitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
-		return 128 + int(status.Signal())
+		return signaled + int(status.Signal())
 	}
 	return status.ExitStatus()
 }

@@ -73,8 +73,10 @@ func runDaemon(told string) (got result, err error) {
 	}
 	limited, done := context.WithTimeout(after, cleaning)
 	defer done()
+	thawed := thawAll(r.Cgroup)
 	left, removed := docker{env}.removeAll(limited)
-	return got, errors.Join(err, left.left(), removed)
+	// The namespaces end with their last process, which one may be that was killed frozen.
+	return got, errors.Join(err, left.left(), removed, thawed, thawAll(r.Cgroup))
 }
 
 // environment names the daemon's socket in place of any other daemon.

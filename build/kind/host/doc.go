@@ -17,8 +17,8 @@ limitations under the License.
 // Package host runs a command where a Docker daemon can run kind's nodes, and leaves
 // the machine as it was.
 //
-// Where the caller's daemon can run privileged containers, the command uses it. Else
-// Run starts a daemon of its own, in mount, network and process namespaces of their
+// Where the caller's daemon can run privileged containers, the command uses it. Others may
+// use it, too, so only what the command can have made counts there. Else Run starts a daemon of its own, in mount, network and process namespaces of their
 // own, and the command runs in there, too: ports, bridges and rules of a firewall are
 // apart from the machine's, and all processes end with the first one. What namespaces
 // do not keep apart Run cleans up: cgroups, kernel settings that kubelets change, and

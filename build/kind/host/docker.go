@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -35,8 +36,13 @@ type docker struct{ env []string }
 
 // lines returns the lines that a command of the client writes.
 func (d docker) lines(ctx context.Context, args ...string) ([]string, error) {
+	return d.send(ctx, nil, args...)
+}
+
+// send is lines for a command that reads an input.
+func (d docker) send(ctx context.Context, input io.Reader, args ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "docker", args...)
-	cmd.Env = d.env
+	cmd.Env, cmd.Stdin = d.env, input
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -118,36 +124,4 @@ func (d docker) removeAll(ctx context.Context) (objects, error) {
 
 func builtIn(network string) bool {
 	return slices.Contains([]string{"bridge", "host", "none"}, network)
-}
-
-// removeNetwork removes kind's network when it was not there before, and is now.
-func (d docker) removeNetwork(ctx context.Context, before objects) error {
-	now, err := d.objects(ctx)
-	if err != nil || slices.Contains(before["network"], kindNetwork) || !slices.Contains(now["network"], kindNetwork) {
-		return err
-	}
-	_, err = d.lines(ctx, "network", "rm", kindNetwork)
-	return err
-}
-
-// withCallers runs the command with the daemon that the environment names.
-func withCallers(ctx context.Context, o Options) error {
-	d := docker{o.Env}
-	before, err := d.objects(ctx)
-	if err != nil {
-		return err
-	}
-	return observed(ctx, o, undo{Dirs: absent(modulesDir)}, func() error {
-		err := runCommand(ctx, o.Command, o.Env, o.Stdout, o.Stderr)
-		after := context.WithoutCancel(ctx)
-		err = errors.Join(err, d.removeNetwork(after, before))
-		now, e := d.objects(after)
-		if e != nil {
-			return errors.Join(err, e)
-		}
-		for _, kind := range []string{"container", "volume", "network"} {
-			err = errors.Join(err, difference(kind, before[kind], now[kind]))
-		}
-		return err
-	})
 }

@@ -34,9 +34,19 @@ type Options struct {
 	// Dir keeps images and logs of a daemon of Run's own, and what Run has to undo when
 	// it was killed. It is absolute.
 	Dir string
-	// Runtime is the executable of package capless. Only machines that withhold
-	// capabilities need it.
+	// Runtime is the executable of package capless. It is the runtime on machines that
+	// withhold capabilities, and finds out what containers of the caller's daemon have.
 	Runtime string
+	// Cluster is the name of the command's cluster. Only in the caller's daemon it matters:
+	// there are clusters of others.
+	Cluster string
+	// Fresh says that this cluster is the command's alone: what an earlier run has left of it
+	// is removed before, and what this one leaves after.
+	Fresh bool
+	// Base is the image that node images are built on, where it is the command's own.
+	Base string
+	// Unload removes from the caller's daemon what the command has loaded.
+	Unload func(context.Context) error
 	// Command is a program and its arguments.
 	Command []string
 	// Env is the command's environment, this process' by default.
@@ -49,13 +59,26 @@ type Options struct {
 	// looked at: for tests.
 	settings string
 	observe  func() (observation, error)
+	// dirs are folders that are removed when they were missing.
+	dirs []string
+	// shared is the folder in which runs find each other, and sharing is this one among them.
+	shared  string
+	sharing *sharing
+	// counts is true for settings that the command can have changed.
+	counts func(name string) bool
 }
+
+// signaled is what shells add to the number of a signal.
+const signaled = 128
 
 // ExitError is the end of a command that failed.
 type ExitError struct {
 	// Code is its exit code, as shells count: 128 and the number of a signal for that.
 	Code int
 }
+
+// Signaled returns true when a signal has ended the command.
+func (e *ExitError) Signaled() bool { return e.Code > signaled }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("the command ended with exit code %d", e.Code) }
 
@@ -87,37 +110,37 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := finishKilled(ctx, o); err != nil {
+	was, err := finishKilled(ctx, o)
+	if err != nil {
 		return err
 	}
-	why := whyOwn(ctx, o.Env, lacking)
+	why := whyOwn(ctx, o.Env, o.Runtime)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if why == "" {
 		o.Log("The nodes run in the Docker daemon that is there")
-		return withCallers(ctx, o)
+		return withCallers(ctx, o, was)
 	}
 	o.Log("The nodes run in a Docker daemon of their own: %s", why)
 	return withOwn(ctx, o, lacking)
 }
 
 // WhyOwn returns why Run would start a daemon of its own, which reaches no network, and ""
-// where it uses the one that is there.
-func WhyOwn(ctx context.Context) (string, error) {
-	lacking, err := withheld.Capabilities(os.DirFS("/proc"))
-	if err != nil {
-		return "", err
-	}
-	return whyOwn(ctx, os.Environ(), lacking), ctx.Err()
+// where it uses the one that is there. runtime is the executable of package capless.
+func WhyOwn(ctx context.Context, runtime string) (string, error) {
+	return whyOwn(ctx, os.Environ(), runtime), ctx.Err()
 }
 
-func whyOwn(ctx context.Context, env, lacking []string) string {
-	if err := (docker{env}).reach(ctx); err != nil {
+// whyOwn asks the daemon, which may be on a machine where more or less is permitted than
+// here.
+func whyOwn(ctx context.Context, env []string, runtime string) string {
+	d := docker{env}
+	if err := d.reach(ctx); err != nil {
 		return err.Error()
 	}
-	if len(lacking) > 0 {
-		return "the machine withholds " + strings.Join(lacking, ", ") + ", without which the Docker daemon that is there starts no privileged containers"
+	if _, err := d.withheld(ctx, runtime); err != nil {
+		return "the Docker daemon that is there starts no privileged containers: " + err.Error()
 	}
 	return ""
 }
@@ -135,10 +158,14 @@ func (o *Options) complete() error {
 			return fmt.Errorf("the folder %s of the Docker daemon is below %s, which the daemon has for itself; choose another", o.Dir, hidden)
 		}
 	}
-	o.settings = cmp.Or(o.settings, "/proc/sys")
+	o.settings, o.shared = cmp.Or(o.settings, "/proc/sys"), cmp.Or(o.shared, sharedDir)
 	if o.observe == nil {
 		o.observe = observe
 	}
+	if o.dirs == nil {
+		o.dirs = madeDirs()
+	}
+	o.counts = func(string) bool { return true }
 	if o.Env == nil {
 		o.Env = os.Environ()
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -115,19 +116,29 @@ func observed(ctx context.Context, o Options, u undo, do func() error) error {
 	if err != nil {
 		return err
 	}
-	if u.Settings, err = settings(os.DirFS(o.settings)); err != nil {
+	if o.sharing, err = share(o.shared); err != nil {
 		return err
 	}
-	if err := u.save(o.Dir); err != nil {
+	was, err := o.sharing.join(func() (original, error) {
+		values, err := settings(os.DirFS(o.settings))
+		return original{Settings: values, Dirs: absent(o.dirs...)}, err
+	})
+	if err != nil {
 		return err
+	}
+	u.Settings, u.Dirs = was.Settings, was.Dirs
+	maps.DeleteFunc(u.Settings, func(name, _ string) bool { return !o.counts(name) })
+	if err := u.save(o.Dir); err != nil {
+		return errors.Join(err, o.sharing.end(func() error { return nil }, o.Log))
 	}
 	err = do()
 	after := context.WithoutCancel(ctx)
-	left := errors.Join(u.run(after, o), before.settle(after, o.observe))
+	left := u.run(after, o)
 	if left == nil {
+		// What does not settle the next run could not undo either.
 		left = u.forget(o.Dir)
 	}
-	if left != nil {
+	if left = errors.Join(left, before.settle(after, o.observe)); left != nil {
 		left = fmt.Errorf("the machine is not as it was: %w", left)
 	}
 	return errors.Join(err, left)

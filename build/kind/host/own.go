@@ -18,6 +18,7 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func withOwn(ctx context.Context, o Options, lacking []string) error {
 	if err != nil {
 		return err
 	}
-	u := undo{Cgroup: r.Cgroup, Dirs: absent(append(hiddenDirs, modulesDir)...)}
+	u := undo{Cgroup: r.Cgroup}
 	return observed(ctx, o, u, func() error {
 		for _, dir := range hiddenDirs {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -75,7 +76,8 @@ func withOwn(ctx context.Context, o Options, lacking []string) error {
 
 // newRequest refuses what the machine lacks for a daemon.
 func newRequest(o Options, lacking []string) (request, error) {
-	r := request{Dir: o.Dir, Command: o.Command, Cgroup: fmt.Sprintf("/kubernetes-features-kind-%d", os.Getpid())}
+	// Processes in other namespaces may have the same number.
+	r := request{Dir: o.Dir, Command: o.Command, Cgroup: fmt.Sprintf("/kubernetes-features-kind-%d-%s", os.Getpid(), rand.Text())}
 	if os.Geteuid() != 0 {
 		return r, errors.New("cannot start a Docker daemon: it needs root; run this as root, or start a daemon that \"docker version\" reaches")
 	}

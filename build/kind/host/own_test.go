@@ -52,6 +52,11 @@ func TestRequestNamesWhatIsMissing(t *testing.T) {
 	if r, err := newRequest(o, nil); err != nil || r.Runtime != "" || !strings.HasPrefix(r.Cgroup, "/") {
 		t.Errorf("%+v, %v", r, err)
 	}
+	// Two runs at the same time, each with processes numbered in a namespace of its own.
+	first, _ := newRequest(o, nil)
+	if second, _ := newRequest(o, nil); first.Cgroup == second.Cgroup {
+		t.Errorf("two runs have the cgroup %s", first.Cgroup)
+	}
 	lacking := []string{"CAP_SYS_RESOURCE"}
 	o.Runtime = filepath.Join(bin, "capless")
 	if _, err := newRequest(o, lacking); err == nil || !strings.Contains(err.Error(), "withholds CAP_SYS_RESOURCE") {

@@ -43,6 +43,27 @@ var unstable = map[string]bool{
 	"net":                               true,
 }
 
+// byNodes are settings that nodes change: kubelet, and systemd of the node image, which
+// also applies what files in its sysctl.d have.
+var byNodes = map[string]bool{
+	"fs/file-max":               true,
+	"fs/nr_open":                true,
+	"kernel/core_uses_pid":      true,
+	"kernel/keys/root_maxbytes": true,
+	"kernel/keys/root_maxkeys":  true,
+	"kernel/panic":              true,
+	"kernel/panic_on_oops":      true,
+	"kernel/pid_max":            true,
+	"kernel/sysrq":              true,
+	"vm/overcommit_memory":      true,
+	"vm/panic_on_oom":           true,
+}
+
+// changedByNodes is true for settings that nodes change. fs.protected_* are several.
+func changedByNodes(name string) bool {
+	return byNodes[name] || strings.HasPrefix(name, "fs/protected_")
+}
+
 // settings returns the values of the kernel's settings of one line that can be read
 // and written, except those of networks, which a namespace has for itself.
 func settings(dir fs.FS) (map[string]string, error) {

@@ -24,6 +24,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -42,6 +43,9 @@ const (
 // namespaces they are empty.
 var hiddenDirs = []string{"/etc/docker", "/opt/containerd"}
 
+// madeDirs are all folders that runs make where they are missing.
+func madeDirs() []string { return append(slices.Clone(hiddenDirs), modulesDir) }
+
 // undo is what namespaces do not keep apart from the machine.
 type undo struct {
 	// Boot tells starts of the machine apart.
@@ -49,6 +53,8 @@ type undo struct {
 	// Cgroup is the parent of the containers' cgroups, as an absolute path below the
 	// root of every hierarchy.
 	Cgroup string `json:"cgroup,omitempty"`
+	// Network is true when the caller's daemon did not have kind's network.
+	Network bool `json:"network,omitempty"`
 	// Dirs were not there before, and are removed when they are empty.
 	Dirs     []string          `json:"dirs,omitempty"`
 	Settings map[string]string `json:"settings"`
@@ -66,7 +72,7 @@ func absent(dirs ...string) (missing []string) {
 
 // run undoes everything that is there to be undone.
 func (u undo) run(ctx context.Context, o Options) error {
-	errs := []error{restore(o.settings, u.Settings, o.Log)}
+	var errs []error
 	if u.Cgroup != "" {
 		roots, err := cgroupRoots()
 		errs = append(errs, err)
@@ -74,6 +80,13 @@ func (u undo) run(ctx context.Context, o Options) error {
 			errs = append(errs, removeCgroup(ctx, filepath.Join(root, u.Cgroup)))
 		}
 	}
+	errs = append(errs, o.sharing.end(func() error { return u.restore(o) }, o.Log))
+	return errors.Join(errs...)
+}
+
+// restore undoes what runs at the same time have in common.
+func (u undo) restore(o Options) error {
+	errs := []error{restore(o.settings, u.Settings, o.Log)}
 	for _, dir := range u.Dirs {
 		errs = append(errs, removeEmpty(dir))
 	}
@@ -108,31 +121,33 @@ func (u undo) save(dir string) (err error) {
 
 func (undo) forget(dir string) error { return os.Remove(undoFile(dir)) }
 
-// finishKilled undoes what a run that was killed has left. After a restart of the
-// machine nothing is left.
-func finishKilled(ctx context.Context, o Options) error {
+// finishKilled undoes what a run that was killed has left, and returns what that was.
+// After a restart of the machine nothing is left but what a daemon keeps.
+func finishKilled(ctx context.Context, o Options) (u undo, err error) {
 	content, err := os.ReadFile(undoFile(o.Dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return u, nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read what an earlier run has left: %w", err)
+		return u, fmt.Errorf("cannot read what an earlier run has left: %w", err)
 	}
-	var u undo
 	if err := json.Unmarshal(content, &u); err != nil {
-		return fmt.Errorf("cannot read what an earlier run has left: %s: %w; remove the file", undoFile(o.Dir), err)
+		return u, fmt.Errorf("cannot read what an earlier run has left: %s: %w; remove the file", undoFile(o.Dir), err)
 	}
 	now, err := boot()
 	if err != nil {
-		return err
+		return u, err
 	}
 	if u.Boot == now {
 		o.Log("An earlier run was killed, or failed to clean up; cleaning up what it has left")
+		if o.sharing, err = share(o.shared); err != nil {
+			return u, err
+		}
 		if err := u.run(ctx, o); err != nil {
-			return fmt.Errorf("what an earlier run has left cannot be cleaned up: %w; remove %s to leave it", err, undoFile(o.Dir))
+			return u, fmt.Errorf("what an earlier run has left cannot be cleaned up: %w; remove %s to leave it", err, undoFile(o.Dir))
 		}
 	}
-	return u.forget(o.Dir)
+	return u, u.forget(o.Dir)
 }
 
 func boot() (string, error) {

@@ -32,7 +32,7 @@ import (
 func testOptions(t *testing.T, command ...string) (Options, *logged) {
 	t.Helper()
 	l := &logged{}
-	o := Options{Dir: t.TempDir(), Command: command, Log: l.log, settings: t.TempDir()}
+	o := Options{Dir: t.TempDir(), Command: command, Log: l.log, settings: t.TempDir(), shared: t.TempDir(), dirs: []string{}}
 	o.observe = func() (observation, error) {
 		return observation{mounts: []string{"/"}, interfaces: []string{"lo"}}, nil
 	}
@@ -55,7 +55,7 @@ func TestKilledRunIsFinishedByTheNext(t *testing.T) {
 	if err := u.save(o.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := finishKilled(t.Context(), o); err != nil {
+	if _, err := finishKilled(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{filled}, less([]string{made, filled}, absent(made, filled))); d != "" {
@@ -67,7 +67,7 @@ func TestKilledRunIsFinishedByTheNext(t *testing.T) {
 	if _, err := os.Stat(undoFile(o.Dir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it would be undone again: %v", err)
 	}
-	if err := finishKilled(t.Context(), o); err != nil {
+	if _, err := finishKilled(t.Context(), o); err != nil {
 		t.Error(err)
 	}
 }
@@ -82,7 +82,7 @@ func TestRunBeforeRestartOfMachineLeavesNothing(t *testing.T) {
 	if err := os.WriteFile(undoFile(o.Dir), content, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := finishKilled(t.Context(), o); err != nil || l.String() != "" {
+	if _, err := finishKilled(t.Context(), o); err != nil || l.String() != "" {
 		t.Errorf("%v, %s", err, l.String())
 	}
 }
@@ -92,7 +92,7 @@ func TestUndoFileThatCannotBeReadIsNamed(t *testing.T) {
 	if err := os.WriteFile(undoFile(o.Dir), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := finishKilled(t.Context(), o); err == nil || !strings.Contains(err.Error(), undoFile(o.Dir)) {
+	if _, err := finishKilled(t.Context(), o); err == nil || !strings.Contains(err.Error(), undoFile(o.Dir)) {
 		t.Errorf("%v does not name the file", err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -49,12 +50,28 @@ func (b Builder) Build(ctx context.Context, programs ...Program) error {
 	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
 		return err
 	}
+	compiler, err := Compiler(ctx)
+	if err != nil {
+		return err
+	}
 	for _, p := range programs {
-		if err := b.build(ctx, p); err != nil {
+		if err := b.build(ctx, p, compiler); err != nil {
 			return fmt.Errorf("cannot build %s: %w", p, err)
 		}
 	}
 	return nil
+}
+
+// Compiler returns the version of the go command, as it is outside of modules.
+func Compiler(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION")
+	cmd.Dir = os.TempDir()
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the version of Go: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // String returns the name of a program with its module.
@@ -65,12 +82,21 @@ func (p Program) String() string {
 	return p.Name + " of " + p.Module.Path + " " + p.Module.Version
 }
 
-func (b Builder) build(ctx context.Context, p Program) error {
+// Stamp returns all that decides on the content of a program, for comparison.
+func (b Builder) Stamp(p Program, compiler string) string {
+	text := fmt.Sprintf("%s %s\n%s\n", p, p.Module.Sum, compiler)
+	for _, setting := range slices.Concat(b.environment(p), arguments(p)) {
+		text += setting + "\n"
+	}
+	return text
+}
+
+func (b Builder) build(ctx context.Context, p Program, compiler string) error {
 	if p.Module.Path == "" {
 		return b.compile(ctx, p, filepath.Join(b.Root, p.Module.Dir))
 	}
 	stamp := b.File(p) + ".from"
-	from := fmt.Sprintf("%s %s %s\n", p, p.Module.Sum, b.Arch)
+	from := b.Stamp(p, compiler)
 	if was, err := os.ReadFile(stamp); err == nil && string(was) == from {
 		if _, err := os.Stat(b.File(p)); err == nil {
 			return nil
@@ -125,23 +151,32 @@ func fetch(ctx context.Context, m Module) (string, error) {
 	return got.Dir, nil
 }
 
+// arguments are those of the go command but for the file that it writes.
+func arguments(p Program) []string {
+	return []string{"-trimpath", "-buildvcs=false", "-tags=" + strings.Join(p.Tags, ","), "-ldflags=-s -w " + p.Flags, p.Package}
+}
+
+// environment is what the go command has beside this process' environment.
+func (b Builder) environment(p Program) []string {
+	cgo := "0"
+	if p.Cgo {
+		cgo = "1"
+	}
+	return []string{"GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=linux", "GOARCH=" + b.Arch, "CGO_ENABLED=" + cgo}
+}
+
 func (b Builder) compile(ctx context.Context, p Program, dir string) error {
 	out, err := filepath.Abs(b.File(p))
 	if err != nil {
 		return err
 	}
-	cgo := "0"
-	if p.Cgo {
-		cgo = "1"
-	}
-	args := []string{"build"}
+	build := []string{"build", "-o", out}
 	if p.Test {
-		args = []string{"test", "-c"}
+		build = []string{"test", "-c", "-o", out}
 	}
-	args = append(args, "-trimpath", "-buildvcs=false", "-tags", strings.Join(p.Tags, ","), "-ldflags", "-s -w "+p.Flags, "-o", out, p.Package)
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", append(build, arguments(p)...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=linux", "GOARCH="+b.Arch, "CGO_ENABLED="+cgo)
+	cmd.Env = append(os.Environ(), b.environment(p)...)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s%s", err, said, hint(p))
 	}

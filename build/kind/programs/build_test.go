@@ -60,7 +60,11 @@ func TestProgramIsBuiltOnce(t *testing.T) {
 	var lines []string
 	b := Builder{Root: t.TempDir(), Dir: t.TempDir(), Arch: "amd64", Log: func(format string, _ ...any) { lines = append(lines, format) }}
 	p := Program{Name: "p", Module: Module{Path: "example.com/none", Version: "v1.0.0", Sum: "h1:x"}, Package: "."}
-	for name, content := range map[string]string{"p": "binary", "p.from": "p of example.com/none v1.0.0 h1:x amd64\n"} {
+	compiler, err := Compiler(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"p": "binary", "p.from": b.Stamp(p, compiler)} {
 		if err := os.WriteFile(filepath.Join(b.Dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +76,35 @@ func TestProgramIsBuiltOnce(t *testing.T) {
 	p.Module.Sum = "h1:y"
 	if err := b.Build(t.Context(), p); err == nil || len(lines) != 1 {
 		t.Fatalf("got the error %v and lines %q, want that it is built again: its hash changed", err, lines)
+	}
+}
+
+// TestStampCoversInputs changes what a program is built from, one thing after another.
+func TestStampCoversInputs(t *testing.T) {
+	b, compiler := Builder{Arch: "amd64"}, "go1.26.0"
+	p := Program{Name: "p", Module: Module{Path: "example.com/none", Version: "v1.0.0", Sum: "h1:x"}, Package: "."}
+	seen := map[string]string{}
+	for _, step := range []struct {
+		name   string
+		change func()
+	}{
+		{"nothing", func() {}},
+		{"the version", func() { p.Module.Version = "v1.0.1" }},
+		{"the hash", func() { p.Module.Sum = "h1:y" }},
+		{"the package", func() { p.Package = "./cmd/p" }},
+		{"the tags", func() { p.Tags = []string{"a"} }},
+		{"one more tag", func() { p.Tags = []string{"a", "b"} }},
+		{"the linker's flags", func() { p.Flags = "-X a=b" }},
+		{"C", func() { p.Cgo = true }},
+		{"the architecture", func() { b.Arch = "arm64" }},
+		{"the version of Go", func() { compiler = "go1.26.1" }},
+	} {
+		step.change()
+		stamp := b.Stamp(p, compiler)
+		if other, ok := seen[stamp]; ok {
+			t.Errorf("the stamp after a change of %s is that after a change of %s", step.name, other)
+		}
+		seen[stamp] = step.name
 	}
 }
 

@@ -18,6 +18,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,12 +100,35 @@ func (s Source) program(name string, v targets.Version) programs.Program {
 	}
 }
 
-// Pack writes the server archive.
-func (r Release) Pack(ctx context.Context, file string) error {
-	v, err := r.Source.Version(r.Programs.Root)
+// binaries are the programs of the archive outside of images.
+func binaries() []string { return []string{"kubeadm", "kubectl", "kubelet"} }
+
+// Stamp returns all that decides on the content of the archive, for comparison.
+func (r Release) Stamp(ctx context.Context, v targets.Version) (string, error) {
+	compiler, err := programs.Compiler(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
+	names := append(binaries(), targets.LogRunner.Name)
+	for _, b := range targets.Images() {
+		names = append(names, b.Name)
+	}
+	text := string(v) + "\n"
+	for _, name := range names {
+		text += r.Programs.Stamp(r.Source.program(name, v), compiler)
+	}
+	for _, file := range []string{string(r.Source) + "/go.mod", string(r.Source) + "/go.sum", lockFile} {
+		sum, err := archive.Sum(filepath.Join(r.Programs.Root, filepath.FromSlash(file)), sha256.New())
+		if err != nil {
+			return "", err
+		}
+		text += sum + " " + file + "\n"
+	}
+	return text, nil
+}
+
+// Pack writes the server archive of a version.
+func (r Release) Pack(ctx context.Context, v targets.Version, file string) error {
 	debs, err := r.debs(ctx)
 	if err != nil {
 		return err
@@ -115,7 +139,7 @@ func (r Release) Pack(ctx context.Context, file string) error {
 	}
 	const bin = "kubernetes/server/bin/"
 	entries := []archive.Entry{{Name: "kubernetes/version", Data: []byte(string(v) + "\n")}}
-	for _, name := range []string{"kubeadm", "kubectl", "kubelet"} {
+	for _, name := range binaries() {
 		p := r.Source.program(name, v)
 		if err := r.Programs.Build(ctx, p); err != nil {
 			return err

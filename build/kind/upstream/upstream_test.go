@@ -21,6 +21,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/kubernetes-features/build/kind/programs"
+	"k8s.io/kubernetes-features/build/release/targets"
 )
 
 func TestVersion(t *testing.T) {
@@ -51,5 +54,52 @@ func TestProgramsTellTheirVersion(t *testing.T) {
 		if !strings.Contains(p.Flags, want) {
 			t.Errorf("the flags %q lack %s", p.Flags, want)
 		}
+	}
+}
+
+// TestStampCoversInputs changes what the archive is made from, one thing after another.
+func TestStampCoversInputs(t *testing.T) {
+	r := Release{Source: Previous, Programs: programs.Builder{Root: t.TempDir(), Arch: "amd64"}}
+	put := func(name, content string) {
+		t.Helper()
+		file := filepath.Join(r.Programs.Root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := []string{string(Previous) + "/go.mod", string(Previous) + "/go.sum", lockFile}
+	for _, file := range files {
+		put(file, "1")
+	}
+	v := targets.Version("v1.36.3")
+	seen := map[string]string{}
+	look := func(name string) {
+		t.Helper()
+		stamp, err := r.Stamp(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[stamp]; ok {
+			t.Errorf("the stamp after a change of %s is that after a change of %s", name, other)
+		}
+		seen[stamp] = name
+	}
+	look("nothing")
+	for _, file := range files {
+		put(file, "2")
+		look(file)
+	}
+	v = "v1.36.4"
+	look("the version")
+	r.Programs.Arch = "arm64"
+	look("the architecture")
+	if err := os.Remove(filepath.Join(r.Programs.Root, filepath.FromSlash(lockFile))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Stamp(t.Context(), v); err == nil || !strings.Contains(err.Error(), lockFile) {
+		t.Errorf("got the error %v, want one that names %s", err, lockFile)
 	}
 }

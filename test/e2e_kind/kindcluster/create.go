@@ -112,6 +112,10 @@ const (
 	noImagesVariable   = "KIND_NO_IMAGES"
 )
 
+// unchangedName is the name of a node image of upstream's binaries of a version. It is
+// none under which kind's own would be pulled.
+func unchangedName(version string) string { return "localhost/node:" + version }
+
 // PreviousImage builds the node image of upstream's minor version before, unchanged.
 func PreviousImage(t testing.TB) string {
 	t.Helper()
@@ -131,7 +135,7 @@ func unchangedImage(t testing.TB, variable, target, version string) string {
 	if archive == "" {
 		t.Fatalf("%s names no server archive of upstream's %s; %q makes it", variable, version, target)
 	}
-	image := "kindest/node:" + version
+	image := unchangedName(version)
 	if err := runMake(t.Context(), t, "kind-image", "SERVER_TAR="+archive, "KIND_IMAGE="+image); err != nil {
 		t.Fatalf("building the node image of %s: %v", archive, err)
 	}

@@ -28,6 +28,10 @@ import (
 	"github.com/moby/sys/capability"
 )
 
+// Command is the argument with which capless is no runtime, but prints what Capabilities
+// returns. No runtime has such a command.
+const Command = "print-withheld"
+
 // Capabilities returns the capabilities that the kernel has and the bounding set of
 // this process lacks, by the names of OCI's configuration. proc is the content of /proc.
 func Capabilities(proc fs.FS) ([]string, error) {
