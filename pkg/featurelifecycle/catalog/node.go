@@ -42,16 +42,16 @@ var nodeLocal = []Entry{
 		Node:   "graceful_node_shutdown_state has when the last shutdown began and ended, for metrics. It stays; nothing reads it while the gate is off, and the next shutdown with the gate on overwrites it.",
 		Config: "shutdownGracePeriodByPodPriority: refused while the gate is off."},
 	{Feature: named("InPlacePodVerticalScalingExclusiveCPUs"), Stateless: onNodes,
-		Node: "allocated_pods_state, actuated_pods_state and cpu_manager_state keep what a resize gave to a Pod. That stays in force and goes with the Pod; only further resizes are refused. The CPUs of the beginning (baselines in cpu_manager_state) go when kubelet without the gate writes the file."},
+		Node: "allocated_pods_state, actuated_pods_state and cpu_manager_state keep what a resize gave to a Pod. That stays in force while the Pod runs; only further resizes are refused. The entry of a Pod that is gone stays until kubelet writes the files for another. The CPUs of the beginning (baselines in cpu_manager_state) go when kubelet without the gate writes the file."},
 	{Feature: named("InPlacePodVerticalScalingExclusiveMemory"), Stateless: onNodes,
-		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to a Pod; memory_manager_state has what the Pod was given first, also after a resize. That stays in force and goes with the Pod; only further resizes are refused."},
+		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to a Pod; memory_manager_state has what the Pod was given first, also after a resize. That stays in force while the Pod runs; only further resizes are refused. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	// A resize writes resources of init containers, a field that every Pod may
 	// have.
 	{Feature: named("InPlacePodVerticalScalingInitContainers"), Retained: declaredByNodes(), OtherCopies: statusCopies,
-		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to init containers. It goes with the Pod."},
+		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to init containers. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	// A resize changes sizeLimit of emptyDir volumes, an older field.
 	{Feature: named("InPlacePodVerticalScalingMemoryBackedVolumes"), Retained: declaredByNodes(), OtherCopies: statusCopies,
-		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to volumes. It goes with the Pod."},
+		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to volumes. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	{Feature: named("KubeletEnsureSecretPulledImages"), Stateless: onNodes,
 		Node:   "image_manager/pulling and image_manager/pulled keep which image was pulled with which Secret or ServiceAccount, by name and hash. While the gate is off nothing reads, adds or prunes them; once it is on again they count as before, so delete the directory if images changed hands meanwhile.",
 		Config: "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist: refused while the gate is off; the policy is defaulted while it is on."},

@@ -172,7 +172,7 @@ var podsOfNodes = []Entry{
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.resources"), lifecycle.ClearField(pods, "status.allocatedResources")},
 		Control:   lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: statusCopies,
-		Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
+		Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	{Feature: lifecycle.Feature{
 		// The field takes a node out of the preemption for resizes that
 		// kube-scheduler does while the gate is on. With the gate off nothing

@@ -115,7 +115,7 @@ var Trials = map[featuregate.Feature]Trial{
 		Seen: "the container had the files of an image, and its status no digest",
 		Pods: "runs on with its files; nothing is waited for"},
 	"InPlacePodLevelResourcesVerticalScaling": {Writes: "status.resources and status.allocatedResources of Pods, allocated_pods_state, cgroups",
-		Seen: "a Pod was resized, on cgroup v1; with the gate off both fields were cleared, its cgroup kept the new limit, and both files lost it with the Pod",
+		Seen: "a Pod was resized, on cgroup v1; with the gate off both fields were cleared, its cgroup kept the new limit; the files had it, after its end until the next Pod started",
 		Pods: "runs on with what it was given"},
 	"InPlacePodVerticalScaling": {Writes: "resources and conditions in status, allocated_pods_state and actuated_pods_state, cgroups",
 		Untried: locked,
