@@ -21,7 +21,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -100,6 +102,31 @@ func document(entries []catalog.Entry, specs map[featuregate.Feature]featuregate
 		cell := append([]string{e.Stateless}, more(e)...)
 		fmt.Fprintf(&text, "| `%s` %s | %s |\n", e.Name, stage(e), strings.ReplaceAll(strings.Join(cell, ".<br>"), "|", `\|`))
 	}
+	return text.String() + trials(catalog.Trials)
+}
+
+const trialsHead = `
+## Gates that nodes write
+
+Gates that kubelet or kube-proxy query and that leave something, with what was seen of each on a [node of kind](kind.md#what-make-kind-test-does), whose processes are real, or why
+nothing can be seen there. A process takes a value when it starts, and kubelet then decides about the Pods that it finds as about new ones. Where nothing was seen, the last column is what the code does.
+
+| gate | what a node writes | on a node of kind | a running Pod, with the gate turned off, … |
+| --- | --- | --- | --- |
+`
+
+// trials is the table about gates that were tried on a real node.
+func trials(all map[featuregate.Feature]catalog.Trial) string {
+	var text strings.Builder
+	text.WriteString(trialsHead)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		trial := all[name]
+		seen := "seen: " + trial.Seen
+		if trial.Seen == "" {
+			seen = "not possible here: " + trial.Untried
+		}
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", name, trial.Writes, seen, trial.Pods)
+	}
 	return text.String()
 }
 
@@ -170,7 +197,7 @@ func more(e catalog.Entry, versions []*utilversion.Version) []string {
 	add("Other copies: ", e.OtherCopies)
 	add("Applied again while the gate is off: ", e.OnReapply)
 	add("On nodes: ", e.Node)
-	add("On a node of kind: ", e.Seen)
+	add("A running Pod, when kubelet and kube-proxy start with the gate off: ", catalog.Trials[e.Name].Pods)
 	add("Has configuration of its own, so each binary's command line decides: ", e.Config)
 	if e.Controller != "" {
 		add("Stays: ", fmt.Sprintf("ServiceAccount `kube-system/%s` of its controller, with its permissions", e.Controller))

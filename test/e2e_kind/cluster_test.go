@@ -69,13 +69,19 @@ func waitForReports(c *kindcluster.Cluster, value bool) {
 // pauseImage is the image of sandboxes, which each node has, so that nothing is pulled.
 func pauseImage(t *testing.T, c *kindcluster.Cluster, node string) string {
 	t.Helper()
+	return nodeImage(t, c, node, "registry.k8s.io/pause")
+}
+
+// nodeImage is the name of an image of a repository that a node has.
+func nodeImage(t *testing.T, c *kindcluster.Cluster, node, repository string) string {
+	t.Helper()
 	images := c.Exec(node, "ctr", "--namespace=k8s.io", "images", "list", "--quiet")
 	for image := range strings.Lines(images) {
-		if image = strings.TrimSpace(image); strings.HasPrefix(image, "registry.k8s.io/pause:") {
+		if image = strings.TrimSpace(image); strings.HasPrefix(image, repository+":") {
 			return image
 		}
 	}
-	t.Fatalf("the node %s has no image of registry.k8s.io/pause, but:\n%s", node, images)
+	t.Fatalf("the node %s has no image of %s, but:\n%s", node, repository, images)
 	return ""
 }
 
@@ -109,9 +115,15 @@ func createPod(t *testing.T, c *kindcluster.Cluster) *corev1.Pod {
 // waitForPod watches the Pod until it is as wanted.
 func waitForPod(t *testing.T, c *kindcluster.Cluster, what string, wanted func(*corev1.Pod) bool) *corev1.Pod {
 	t.Helper()
+	return waitForPodNamed(t, c, podName, what, wanted)
+}
+
+// waitForPodNamed watches a Pod of the namespace default until it is as wanted.
+func waitForPodNamed(t *testing.T, c *kindcluster.Cluster, name, what string, wanted func(*corev1.Pod) bool) *corev1.Pod {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 	defer cancel()
-	source := cache.NewListWatchFromClient(c.Kube.CoreV1().RESTClient(), "pods", metav1.NamespaceDefault, fields.OneTermEqualSelector(metav1.ObjectNameField, podName))
+	source := cache.NewListWatchFromClient(c.Kube.CoreV1().RESTClient(), "pods", metav1.NamespaceDefault, fields.OneTermEqualSelector(metav1.ObjectNameField, name))
 	var last *corev1.Pod
 	err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, nil, func(event watch.Event) (bool, error) {
 		pod, ok := event.Object.(*corev1.Pod)
@@ -122,7 +134,7 @@ func waitForPod(t *testing.T, c *kindcluster.Cluster, what string, wanted func(*
 		return wanted(pod), nil
 	})
 	if err != nil {
-		t.Fatalf("waiting for the Pod %s to be %s: %v; it is %+v", podName, what, err, last)
+		t.Fatalf("waiting for the Pod %s to be %s: %v; it is %+v", name, what, err, last)
 	}
 	return last
 }

@@ -45,6 +45,10 @@ func TestGatesOfKubelet(t *testing.T) {
 	t.Run(string(features.PodsAPI), n.podsAPI)
 	t.Run(string(features.RotateKubeletServerCertificate), n.rotateServerCertificate)
 	t.Run(string(features.ContainerCheckpoint), n.containerCheckpoint)
+	t.Run(string(features.QOSReserved), n.qosReserved)
+	t.Run(string(features.H2CContainerProbe), n.http2Probe)
+	t.Run(string(features.KubeletEnsureSecretPulledImages), n.ensureSecretPulledImages)
+	t.Run("ExclusiveCPUsAndMemory", n.exclusive)
 }
 
 // realNode is a node whose kubelet gets a configuration for each gate.

@@ -48,9 +48,6 @@ type Entry struct {
 	OnReapply string
 	// Node describes leftovers of the feature on nodes, and how they end.
 	Node string
-	// Seen is what became of Node, or of fields that kubelet writes, on a real node
-	// (test/e2e_kind), or why it cannot be tried there.
-	Seen string
 	// Config names flags or fields of configuration files that are refused while
 	// the gate is off. Such a gate cannot be set centrally.
 	Config string

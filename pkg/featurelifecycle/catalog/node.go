@@ -31,8 +31,7 @@ var nodeLocal = []Entry{
 		Node:   "cpu_manager_state keeps the CPUs that containers were given under the options; they stay theirs until they end. The options themselves are not recorded.",
 		Config: "cpuManagerPolicyOptions distribute-cpus-across-numa: kubelet does not start with it while the gate is off."},
 	{Feature: named("ContainerCheckpoint"), Stateless: onNodes,
-		Node: "Archives of containers, with their memory, stay in checkpoints/ until an administrator deletes them; kubelet never does. The runtime's own copies are the runtime's.",
-		Seen: "no checkpoint can be made: nodes of kind have no CRIU."},
+		Node: "Archives of containers, with their memory, stay in checkpoints/ until an administrator deletes them; kubelet never does. The runtime's own copies are the runtime's."},
 	{Feature: named("DisableCPUQuotaWithExclusiveCPUs"), Stateless: onNodes,
 		Node: "Containers with exclusive CPUs that run without a CPU quota keep none until they start again."},
 	// The state file is BasedOnPodPriority's.
@@ -43,16 +42,16 @@ var nodeLocal = []Entry{
 		Node:   "graceful_node_shutdown_state has when the last shutdown began and ended, for metrics. It stays; nothing reads it while the gate is off, and the next shutdown with the gate on overwrites it.",
 		Config: "shutdownGracePeriodByPodPriority: refused while the gate is off."},
 	{Feature: named("InPlacePodVerticalScalingExclusiveCPUs"), Stateless: onNodes,
-		Node: "allocated_pods_state, actuated_pods_state and cpu_manager_state keep what a resize gave to a Pod. That stays in force and goes with the Pod; only further resizes are refused."},
+		Node: "allocated_pods_state, actuated_pods_state and cpu_manager_state keep what a resize gave to a Pod. That stays in force while the Pod runs; only further resizes are refused. The entry of a Pod that is gone stays until kubelet writes the files for another. The CPUs of the beginning (baselines in cpu_manager_state) go when kubelet without the gate writes the file."},
 	{Feature: named("InPlacePodVerticalScalingExclusiveMemory"), Stateless: onNodes,
-		Node: "allocated_pods_state, actuated_pods_state and memory_manager_state keep what a resize gave to a Pod. That stays in force and goes with the Pod; only further resizes are refused."},
+		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to a Pod; memory_manager_state has what the Pod was given first, also after a resize. That stays in force while the Pod runs; only further resizes are refused. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	// A resize writes resources of init containers, a field that every Pod may
 	// have.
 	{Feature: named("InPlacePodVerticalScalingInitContainers"), Retained: declaredByNodes(), OtherCopies: statusCopies,
-		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to init containers. It goes with the Pod."},
+		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to init containers. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	// A resize changes sizeLimit of emptyDir volumes, an older field.
 	{Feature: named("InPlacePodVerticalScalingMemoryBackedVolumes"), Retained: declaredByNodes(), OtherCopies: statusCopies,
-		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to volumes. It goes with the Pod."},
+		Node: "allocated_pods_state and actuated_pods_state keep what a resize gave to volumes. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	{Feature: named("KubeletEnsureSecretPulledImages"), Stateless: onNodes,
 		Node:   "image_manager/pulling and image_manager/pulled keep which image was pulled with which Secret or ServiceAccount, by name and hash. While the gate is off nothing reads, adds or prunes them; once it is on again they count as before, so delete the directory if images changed hands meanwhile.",
 		Config: "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist: refused while the gate is off; the policy is defaulted while it is on."},
@@ -65,12 +64,10 @@ var nodeLocal = []Entry{
 	// (pkg/kubelet/cm/cpumanager/state, CPUManagerCheckpointV4). 1.36 wrote another
 	// one with the gate on.
 	{Feature: named("PodLevelResourceManagers"), Stateless: onNodes,
-		Node:   "cpu_manager_state and memory_manager_state keep what Pods were given until they end. kubelet without the gate reads the files and passes over what belongs to a Pod as a whole. Kubelets of 1.36 do not start without the gate beside files that were written with it, whatever their policies: drain the node, stop kubelet, delete both files, turn the gate off.",
-		Seen:   "without policies both files are the same with the gate on and off, and kubelet starts. Exclusive CPUs cannot be tried on two cores.",
+		Node:   "cpu_manager_state and memory_manager_state keep what Pods were given until they end, the latter until another Pod starts. kubelet without the gate reads the files and passes over what belongs to a Pod as a whole. Kubelets of 1.36 do not start without the gate beside files that were written with it, whatever their policies: drain the node, stop kubelet, delete both files, turn the gate off.",
 		Config: "cpuManagerPolicy and memoryManagerPolicy static: the feature does nothing without them."},
 	{Feature: named("PodsAPI"), Stateless: onNodes,
-		Node: "The file of the socket pods-api/pods-api.sock, on which nothing listens, stays after every end of kubelet until kubelet with the gate on or an administrator deletes it.",
-		Seen: "the file stayed after an end in order and after a crash, without a listener."},
+		Node: "The file of the socket pods-api/pods-api.sock, on which nothing listens, stays after every end of kubelet until kubelet with the gate on or an administrator deletes it."},
 	{Feature: named("QOSReserved"), Stateless: onNodes,
 		Node:   "The memory limits of the cgroups of the QoS classes Burstable and BestEffort stay as they were last set until the node is started again or an administrator raises them.",
 		Config: "--qos-reserved: not refused while the gate is off, but ignored without a word."},
@@ -80,7 +77,6 @@ var nodeLocal = []Entry{
 	// (pkg/controller/certificates/cleaner).
 	{Feature: named("RotateKubeletServerCertificate"), Stateless: onNodes + "; kubelet's CertificateSigningRequests end within a day, gate or not",
 		Node:   "kubelet-server-current.pem and what it links to stay in the certificate directory (--cert-dir) until an administrator deletes them; kubelet without the gate does not read them. The certificates stay valid until they expire.",
-		Seen:   "kubelet requested a certificate, which was approved by hand, and which stayed.",
 		Config: "serverTLSBootstrap (--rotate-server-certificates): refused while the gate is off."},
 	{Feature: named("TopologyManagerPolicyAlphaOptions"), Stateless: "no option is alpha at 1.37, so the gate guards nothing",
 		Config: "topologyManagerPolicyOptions of level alpha, of which there are none at 1.37: kubelet does not start with them while the gate is off."},

@@ -89,8 +89,7 @@ var podsOfNodes = []Entry{
 	}, Retained: []Remainder{{
 		Field: task.Field{Resource: pods.GroupResource(), Path: "status.initContainerStatuses[*].stopSignal"},
 		Why:   "kubelet puts it back into the status of an init container that ended and that the runtime has forgotten, and the server, which drops it from specs only, takes it; it is the stop signal of a container that has ended, and goes with the Pod",
-	}}, OtherCopies: templateCopies + "; " + statusCopies,
-		Seen: "kubelet wrote the signal of each container; it was cleared while the Pod with one of its own ran on, which was named until it was deleted."},
+	}}, OtherCopies: templateCopies + "; " + statusCopies},
 	{Feature: lifecycle.Feature{
 		Name:      features.EmptyDirVolumeMode,
 		OnDisable: lifecycle.WaitForNoneInPods("modes of emptyDir volumes", "spec.volumes[*].emptyDir.mode"),
@@ -138,7 +137,8 @@ var podsOfNodes = []Entry{
 	}, Retained: defaulted(append(ofProbes("httpGet.protocol"), ofHooks("httpGet.protocol")...),
 		"defaulting writes HTTP1 into every Pod while the gate is on; it is what kubelet does without the field, and goes with the Pod",
 		"validation refuses probes and hooks of ephemeral containers: it is never stored"),
-		OtherCopies: templateCopies},
+		OtherCopies: templateCopies,
+		Node:        "kubelet defaults static Pods as the server does others: those with probes or hooks by HTTP, such as etcd's and kube-apiserver's, get another UID when the gate changes, and start again."},
 	{Feature: lifecycle.Feature{
 		Name:      features.HostnameOverride,
 		OnDisable: lifecycle.WaitForNoneInPods("hostnameOverride", "spec.hostnameOverride"),
@@ -172,7 +172,7 @@ var podsOfNodes = []Entry{
 		OnDisable: lifecycle.Tasks{lifecycle.ClearField(pods, "status.resources"), lifecycle.ClearField(pods, "status.allocatedResources")},
 		Control:   lifecycle.Central,
 	}, Retained: declaredByNodes(), OtherCopies: statusCopies,
-		Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too, and a Pod's entry goes with the Pod."},
+		Node: "The files allocated_pods_state and actuated_pods_state keep the resources of Pods; other resizes use them, too. The entry of a Pod that is gone stays until kubelet writes the files for another."},
 	{Feature: lifecycle.Feature{
 		// The field takes a node out of the preemption for resizes that
 		// kube-scheduler does while the gate is on. With the gate off nothing
@@ -208,8 +208,9 @@ var podsOfNodes = []Entry{
 		Control:   lifecycle.Central,
 	}, OtherCopies: statusCopies},
 	{Feature: lifecycle.Feature{
-		// Without the gate a Pod's limits are not enforced, and its QoS class
-		// is another one, while the Pod runs.
+		// kubelet without the gate refuses a Pod with the field, and ends one that
+		// runs when it starts (kubelet/lifecycle). The server drops the field from
+		// a new Pod, whose limits are then not enforced.
 		Name:      features.PodLevelResources,
 		OnDisable: lifecycle.WaitForNoneInPods("resources of the whole Pod", "spec.resources"),
 		Control:   lifecycle.Central,

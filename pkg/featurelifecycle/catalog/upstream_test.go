@@ -111,11 +111,13 @@ const (
 	apiextensions = "k8s.io/apiextensions-apiserver"
 	apiserver     = "k8s.io/apiserver"
 	componentBase = "k8s.io/component-base"
+	// componentHelpers has the features that nodes declare.
+	componentHelpers = "k8s.io/component-helpers"
 )
 
 // moduleDirs has the folders of upstream's modules in the module cache.
 var moduleDirs = sync.OnceValues(func() (map[string]string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", kubernetes, api, apiextensions, apiserver, componentBase).Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", kubernetes, api, apiextensions, apiserver, componentBase, componentHelpers).Output()
 	if err != nil {
 		return nil, fmt.Errorf("finding upstream's source with go list: %w", err)
 	}

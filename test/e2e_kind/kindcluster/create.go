@@ -39,6 +39,8 @@ type Config struct {
 	ControlPlanes, Workers int
 	// FeatureGates are set in all components.
 	FeatureGates map[string]bool
+	// ProxyMode is that of kube-proxies, kind's default if it is empty.
+	ProxyMode string
 	// Image is the nodes' image if it is not that of the release. Such a cluster need not
 	// have the API features.k8s.io.
 	Image string
@@ -149,6 +151,9 @@ func describe(t testing.TB, config Config) []byte {
 	cluster := map[string]any{"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
 	if len(config.FeatureGates) > 0 {
 		cluster["featureGates"] = config.FeatureGates
+	}
+	if config.ProxyMode != "" {
+		cluster["networking"] = map[string]any{"kubeProxyMode": config.ProxyMode}
 	}
 	var nodes []map[string]any
 	for range config.ControlPlanes {

@@ -21,6 +21,7 @@ package kindcluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,13 +65,32 @@ func manifest(component string) string { return "/etc/kubernetes/manifests/" + c
 // (SetGateOfKubeProxies). It does not wait for what that does to the feature.
 func (c *Cluster) SetGate(node, gate string, value bool) {
 	c.t.Helper()
+	c.SetGates(node, map[string]bool{gate: value})
+}
+
+// SetGates is SetGate for several gates, with one start of each process.
+func (c *Cluster) SetGates(node string, gates map[string]bool) {
+	c.t.Helper()
 	if slices.Contains(c.ControlPlanes, node) {
 		for _, component := range StaticPods() {
-			c.editFile(node, manifest(component), func(data []byte) ([]byte, error) { return nodeconfig.SetGateFlag(data, gate, value) })
+			c.editFile(node, manifest(component), setting(gates, nodeconfig.SetGateFlag))
 		}
 	}
-	c.editFile(node, kubeletConfig, func(data []byte) ([]byte, error) { return nodeconfig.SetGate(data, gate, value) })
+	c.editFile(node, kubeletConfig, setting(gates, nodeconfig.SetGate))
 	c.RestartKubelet(node)
+}
+
+// setting returns a change of a file that sets several gates.
+func setting(gates map[string]bool, set func([]byte, string, bool) ([]byte, error)) func([]byte) ([]byte, error) {
+	return func(data []byte) ([]byte, error) {
+		for _, gate := range slices.Sorted(maps.Keys(gates)) {
+			var err error
+			if data, err = set(data, gate, gates[gate]); err != nil {
+				return nil, err
+			}
+		}
+		return data, nil
+	}
 }
 
 // SetFlag sets a flag of a static pod of a node; an empty value removes it. kubelet then
@@ -121,7 +141,13 @@ func (c *Cluster) editFile(node, file string, change func([]byte) ([]byte, error
 // pods one by one, as "kubectl rollout restart" does, and waits until all are new.
 func (c *Cluster) SetGateOfKubeProxies(gate string, value bool) {
 	c.t.Helper()
-	c.editConfigMap(kubeProxy, kubeProxyKey, func(data []byte) ([]byte, error) { return nodeconfig.SetGate(data, gate, value) })
+	c.SetGatesOfKubeProxies(map[string]bool{gate: value})
+}
+
+// SetGatesOfKubeProxies is SetGateOfKubeProxies for several gates.
+func (c *Cluster) SetGatesOfKubeProxies(gates map[string]bool) {
+	c.t.Helper()
+	c.editConfigMap(kubeProxy, kubeProxyKey, setting(gates, nodeconfig.SetGate))
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339))
 	c.patchKubeProxies(patch)
 }

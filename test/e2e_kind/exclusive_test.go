@@ -1,0 +1,193 @@
+//go:build linux
+
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2ekind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/e2e_kind/nodeconfig"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// exclusiveGates act on CPUs and memory that containers have alone.
+var exclusiveGates = []featuregate.Feature{
+	features.CPUManagerPolicyAlphaOptions, features.CPUManagerPolicyBetaOptions,
+	features.InPlacePodVerticalScalingExclusiveCPUs, features.InPlacePodVerticalScalingExclusiveMemory, features.PodLevelResourceManagers,
+}
+
+// exclusivePod is the name of the Pod with a CPU and memory of its own.
+const exclusivePod = "exclusive"
+
+// exclusive gives a Pod a CPU by options of both levels, and memory, which is resized. It
+// keeps both with the gates off, and is not resized any more.
+func (n *realNode) exclusive(t *testing.T) {
+	n.stopDNS()
+	static := map[string]any{
+		"kubeReserved":     map[string]any{"cpu": "100m", "memory": "100Mi"},
+		"cpuManagerPolicy": "static", "memoryManagerPolicy": "Static",
+		"reservedMemory": []any{map[string]any{"numaNode": int64(0), "limits": map[string]any{"memory": "100Mi"}}},
+	}
+	options := map[string]any{"cpuManagerPolicyOptions": map[string]any{"align-by-socket": "true", "distribute-cpus-across-numa": "true"}}
+	n.withGates(true, true, static, options)
+	n.createExclusivePod(t)
+	running := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
+	was := waitForPodNamed(t, n.Cluster, exclusivePod, "running", running)
+	n.resizeMemory("96Mi")
+	waitForPodNamed(t, n.Cluster, exclusivePod, "resized", func(pod *corev1.Pod) bool {
+		resources := pod.Status.ContainerStatuses[0].Resources
+		return resources != nil && resources.Limits.Memory().String() == "96Mi"
+	})
+	// A resize does not change what kubelet's manager of memory has of a Pod.
+	given := n.givenTo(t, was)
+	if !strings.Contains(given, `"size":67108864`) {
+		t.Errorf("the Pod has %s, want 64Mi of memory", given)
+	}
+
+	n.withGates(false, false, map[string]any{"cpuManagerPolicyOptions": nil})
+	n.resizeMemory("128Mi")
+	is := waitForPodNamed(t, n.Cluster, exclusivePod, "refused the resize", func(pod *corev1.Pod) bool {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodResizePending && c.Reason == corev1.PodReasonInfeasible {
+				return true
+			}
+		}
+		return false
+	})
+	if !running(is) || was.UID != is.UID || was.Status.ContainerStatuses[0].ContainerID != is.Status.ContainerStatuses[0].ContainerID {
+		t.Errorf("the Pod was %+v, and is %+v", was.Status, is.Status)
+	}
+	if now := n.givenTo(t, was); now != given {
+		t.Errorf("the Pod had %s, and has %s with the gates off", given, now)
+	}
+	n.Eventually("the Pod to be gone", func(ctx context.Context) error {
+		err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, exclusivePod, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+	// The manager of memory forgets Pods that are gone when it has another to decide about.
+	framework.Eventually(t, "kubelet to forget the Pod's CPU", func() error {
+		if file := n.Exec(n.name, "cat", root+"cpu_manager_state"); strings.Contains(file, string(was.UID)) {
+			return fmt.Errorf("it has %s", file)
+		}
+		return nil
+	})
+	for name := range static {
+		static[name] = nil
+	}
+	n.withGates(false, true, static)
+}
+
+// withGates starts kubelet with the gates and fields of its configuration. Other policies
+// need new files.
+func (n *realNode) withGates(value, newFiles bool, fields ...map[string]any) {
+	n.Exec(n.name, "systemctl", "stop", "kubelet")
+	n.EditKubelet(n.name, func(data []byte) (_ []byte, err error) {
+		for _, gate := range exclusiveGates {
+			if data, err = nodeconfig.SetGate(data, string(gate), value); err != nil {
+				return nil, err
+			}
+		}
+		for _, some := range fields {
+			for name, field := range some {
+				if data, err = nodeconfig.SetField(data, field, name); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return data, nil
+	})
+	if newFiles {
+		n.Exec(n.name, "rm", "-f", root+"cpu_manager_state", root+"memory_manager_state")
+	}
+	n.RestartKubelet(n.name)
+	n.WaitForKubelet(n.name)
+}
+
+// stopDNS has CoreDNS give its CPUs back: a whole one has to be free.
+func (n *realNode) stopDNS() {
+	n.Eventually("CoreDNS to be stopped", func(ctx context.Context) error {
+		_, err := n.Kube.AppsV1().Deployments(metav1.NamespaceSystem).UpdateScale(ctx, "coredns", &autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Name: "coredns", Namespace: metav1.NamespaceSystem},
+		}, metav1.UpdateOptions{})
+		if err != nil {
+			return err
+		}
+		list, err := n.Kube.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("there are %d Pods", len(list.Items))
+		}
+		return err
+	})
+}
+
+func (n *realNode) createExclusivePod(t *testing.T) {
+	n.Eventually("the Pod to be created", func(ctx context.Context) error {
+		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: exclusivePod},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "main", Image: pauseImage(t, n.Cluster, n.name), ImagePullPolicy: corev1.PullNever,
+				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("64Mi")}},
+			}}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+func (n *realNode) resizeMemory(memory string) {
+	n.Eventually("the Pod to be resized", func(ctx context.Context) error {
+		patch := fmt.Appendf(nil, `{"spec":{"containers":[{"name":"main","resources":{"requests":{"memory":%[1]q},"limits":{"memory":%[1]q}}}]}}`, memory)
+		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Patch(ctx, exclusivePod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "resize")
+		return err
+	})
+}
+
+// givenTo returns the CPUs that a Pod's process may use, and what kubelet's files say of the
+// Pod's CPUs and memory.
+func (n *realNode) givenTo(t *testing.T, pod *corev1.Pod) string {
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	pid := strings.TrimSpace(n.Exec(n.name, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", id))
+	cpus := strings.TrimSpace(n.Exec(n.name, "sed", "-n", `s/^Cpus_allowed_list:\s*//p`, "/proc/"+pid+"/status"))
+	if cpus == "" || strings.ContainsAny(cpus, ",-") {
+		t.Errorf("the Pod's process may use the CPUs %q, want one", cpus)
+	}
+	given := "the CPU " + cpus
+	for _, file := range []string{"cpu_manager_state", "memory_manager_state"} {
+		_, entry, found := strings.Cut(n.Exec(n.name, "cat", root+file), string(pod.UID)+`":`)
+		if !found {
+			t.Errorf("%s has nothing of the Pod", file)
+		}
+		entry, _, _ = strings.Cut(entry, "}")
+		given += "; " + file + ": " + entry
+	}
+	return given
+}

@@ -1,0 +1,186 @@
+//go:build linux
+
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2ekind
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+const (
+	registryUser, registryPassword = "kind", "test"
+	manifestType                   = "application/vnd.oci.image.manifest.v1+json"
+	// records is where kubelet notes with which credentials an image was pulled.
+	records = root + "image_manager/pulled"
+)
+
+// registry serves one image, to those who have the password.
+type registry struct {
+	manifest []byte
+	blobs    map[string][]byte
+}
+
+func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
+
+// newRegistry makes an image of one file.
+func newRegistry(t *testing.T) *registry {
+	var layer bytes.Buffer
+	files := tar.NewWriter(&layer)
+	if err := files.WriteHeader(&tar.Header{Name: "file", Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	encode := func(object any) []byte {
+		data, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	config := encode(map[string]any{"architecture": "amd64", "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(layer.Bytes())}}})
+	describe := func(kind string, data []byte) map[string]any {
+		return map[string]any{"mediaType": "application/vnd.oci.image." + kind, "digest": digest(data), "size": len(data)}
+	}
+	manifest := encode(map[string]any{
+		"schemaVersion": 2, "mediaType": manifestType, "config": describe("config.v1+json", config), "layers": []any{describe("layer.v1.tar", layer.Bytes())},
+	})
+	return &registry{manifest, map[string][]byte{digest(config): config, digest(layer.Bytes()): layer.Bytes()}}
+}
+
+// ServeHTTP answers what a runtime asks to pull the image.
+func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if user, password, _ := request.BasicAuth(); user != registryUser || password != registryPassword {
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	kind, data := "application/octet-stream", []byte("{}")
+	_, name, isBlob := strings.Cut(request.URL.Path, "/blobs/")
+	switch {
+	case isBlob:
+		data = r.blobs[name]
+	case strings.Contains(request.URL.Path, "/manifests/"):
+		kind, data = manifestType, r.manifest
+		w.Header().Set("Docker-Content-Digest", digest(data))
+	}
+	w.Header().Set("Content-Type", kind)
+	http.ServeContent(w, request, "", time.Time{}, bytes.NewReader(data))
+}
+
+// serveRegistry serves a registry where the node reaches it, and has the node's runtime ask
+// it without TLS. It returns the registry's host.
+func (n *realNode) serveRegistry(t *testing.T) string {
+	gateway := strings.Fields(n.Exec(n.name, "ip", "-4", "route", "show", "default"))[2]
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(gateway, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: newRegistry(t), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	host := listener.Addr().String()
+	const script = `mkdir -p "/etc/containerd/certs.d/$1"
+printf 'server = "http://%s"\n' "$1" >"/etc/containerd/certs.d/$1/hosts.toml"
+printf '\n[plugins."io.containerd.cri.v1.images".registry]\n  config_path = "/etc/containerd/certs.d"\n' >>/etc/containerd/config.toml
+systemctl restart containerd`
+	n.Exec(n.name, "sh", "-ec", script, "sh", host)
+	return host
+}
+
+// ensureSecretPulledImages has kubelet pull an image with a Secret. While the gate is on, a
+// Pod without the Secret does not get the image; while it is off, it does.
+func (n *realNode) ensureSecretPulledImages(t *testing.T) {
+	gate := string(features.KubeletEnsureSecretPulledImages)
+	host := n.serveRegistry(t)
+	image := host + "/private:v1"
+	n.createPullSecret(host)
+	with := n.createImagePod(t, "with-secret", image, []corev1.LocalObjectReference{{Name: registryUser}})
+	running := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
+	was := waitForPodNamed(t, n.Cluster, with, "running", running)
+	record := n.Exec(n.name, "sh", "-c", "cat "+records+"/*")
+	if !strings.Contains(record, `"kubernetesSecrets"`) || !strings.Contains(record, host+"/private") {
+		t.Errorf("kubelet recorded %q, want the image with its Secret", record)
+	}
+	refused := func(pod *corev1.Pod) bool {
+		statuses := pod.Status.ContainerStatuses
+		return len(statuses) == 1 && statuses[0].State.Waiting != nil && strings.Contains(statuses[0].State.Waiting.Reason, "Pull")
+	}
+	without := n.createImagePod(t, "without-secret", image, nil)
+	waitForPodNamed(t, n.Cluster, without, "refused the image", refused)
+
+	n.restart(gate, false, nil)
+	waitForPodNamed(t, n.Cluster, without, "running", running)
+	if now := n.Exec(n.name, "sh", "-c", "cat "+records+"/*"); now != record {
+		t.Errorf("with the gate off the records are %q, and they were %q", now, record)
+	}
+	is := waitForPodNamed(t, n.Cluster, with, "running", running)
+	if was.UID != is.UID || was.Status.ContainerStatuses[0].ContainerID != is.Status.ContainerStatuses[0].ContainerID {
+		t.Errorf("the Pod with the Secret was %+v, and is %+v", was.Status, is.Status)
+	}
+
+	n.restart(gate, true, nil)
+	again := n.createImagePod(t, "without-secret-again", image, nil)
+	waitForPodNamed(t, n.Cluster, again, "refused the image", refused)
+}
+
+// createPullSecret creates the Secret for a registry.
+func (n *realNode) createPullSecret(host string) {
+	n.Eventually("the Secret to be created", func(ctx context.Context) error {
+		config := fmt.Sprintf(`{"auths":{%q:{"username":%q,"password":%q}}}`, host, registryUser, registryPassword)
+		_, err := n.Kube.CoreV1().Secrets(metav1.NamespaceDefault).Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: registryUser}, Type: corev1.SecretTypeDockerConfigJson,
+			Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(config)},
+		}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// createImagePod creates a Pod with the image as a volume, and returns its name.
+func (n *realNode) createImagePod(t *testing.T, name, image string, secrets []corev1.LocalObjectReference) string {
+	n.Eventually("the Pod "+name+" to be created", func(ctx context.Context) error {
+		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PodSpec{
+				ImagePullSecrets: secrets,
+				Containers: []corev1.Container{{
+					Name: "main", Image: pauseImage(t, n.Cluster, n.name), ImagePullPolicy: corev1.PullNever,
+					VolumeMounts: []corev1.VolumeMount{{Name: "image", MountPath: "/image"}},
+				}},
+				Volumes: []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent}}}},
+			},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	return name
+}
