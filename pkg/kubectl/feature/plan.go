@@ -31,9 +31,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
 	"k8s.io/utils/ptr"
 )
 
@@ -215,8 +217,20 @@ func (o *planOptions) print(f *v1alpha1.Feature, plan *v1alpha1.FeaturePlanStatu
 			}
 		}
 	}
+	if o.disable {
+		o.printPods(f)
+	}
 	_, err := fmt.Fprintln(w, answerOf(plan))
 	return err
+}
+
+// printPods prints what becomes of running Pods that use a gate of Kubernetes once kubelets
+// start with it off, as it was seen on nodes. No server knows it.
+func (o *planOptions) printPods(f *v1alpha1.Feature) {
+	trial, ok := catalog.Trials[featuregate.Feature(f.Name)]
+	if ok && f.Namespace == metav1.NamespaceSystem {
+		fmt.Fprintf(o.Out, "%s\n  Each %s.\n", o.palette.paint(bold, "Running Pods that use it, once their kubelet starts with it off:"), trial.Pods)
+	}
 }
 
 // printPlanned prints a task, and the objects that it would find.

@@ -96,3 +96,20 @@ func TestPlan(t *testing.T) {
 		}
 	})
 }
+
+// TestPlanOfRunningPods: what becomes of Pods is said where a gate is turned off, as it was
+// seen on nodes.
+func TestPlanOfRunningPods(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, dynamic("PodLevelResources", v1alpha1.StateOn), dynamic("HPAScaleToZero", v1alpha1.StateOn))
+		c.plans(nil)
+		const ends = "Each ends, as kubelet refuses it like a new one"
+		for command, want := range map[string]bool{
+			"plan PodLevelResources --disable": true, "plan PodLevelResources --enable": false, "plan HPAScaleToZero --disable": false,
+		} {
+			if out, _ := c.run(strings.Fields(command)...); strings.Contains(out, ends) != want {
+				t.Errorf("%s: want %q: %t, got\n%s", command, ends, want, out)
+			}
+		}
+	})
+}
