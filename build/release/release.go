@@ -149,6 +149,9 @@ func (r *release) write(ctx context.Context, platforms []targets.Platform) error
 	if err := r.source.Unchanged(ctx); err != nil {
 		return err
 	}
+	if err := r.copyData(); err != nil {
+		return err
+	}
 	if err := r.packAll(ctx, platforms); err != nil {
 		return err
 	}
@@ -225,6 +228,13 @@ const completion = "kubectl_complete-feature"
 // completionSource is where the sources have it.
 const completionSource = "cmd/kubectl-feature/" + completion
 
+// dataSources are where the sources have files that are published as they are, by their names in
+// release-tars: the history of the gates, and its schema.
+var dataSources = map[string]string{
+	"gates.json":        "pkg/featurelifecycle/history/gates.json",
+	"gates.schema.json": "pkg/featurelifecycle/history/gates.schema.json",
+}
+
 // readSources finds the sources of this fork; those of upstream are Go modules,
 // which go.sum names.
 func (r *release) readSources(ctx context.Context) error {
@@ -236,8 +246,10 @@ func (r *release) readSources(ctx context.Context) error {
 	for _, e := range entries {
 		r.sources[e.Name] = e
 	}
-	if _, ok := r.sources[completionSource]; !ok {
-		return fmt.Errorf("%s of %s has no %s", r.root, r.source, completionSource)
+	for _, needed := range slices.Concat([]string{completionSource}, slices.Sorted(maps.Values(dataSources))) {
+		if _, ok := r.sources[needed]; !ok {
+			return fmt.Errorf("%s of %s has no %s", r.root, r.source, needed)
+		}
 	}
 	return nil
 }
@@ -264,6 +276,24 @@ func (r *release) packSource(ctx context.Context) error {
 		return err
 	}
 	r.bill.Files = append(r.bill.Files, sbom.File{Name: completion, SHA256: fmt.Sprintf("%x", sha256.Sum256(data))})
+	return nil
+}
+
+// copyData writes the files that are published as they are, and enters them into the bill.
+func (r *release) copyData() error {
+	for _, name := range slices.Sorted(maps.Keys(dataSources)) {
+		data, err := content(r.sources[dataSources[name]])
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(r.tars(), name)
+		if err := archive.WriteData(file, data); err != nil {
+			return err
+		}
+		if err := r.enter(sbom.File{Name: name}, file); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

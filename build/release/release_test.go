@@ -18,6 +18,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,7 @@ func TestLayout(t *testing.T) {
 		names = append(names, f.Name())
 	}
 	if diff := gocmp.Diff([]string{
-		"SHA256SUMS", "SHA512SUMS", "kubernetes-client-linux-amd64.tar.gz", "kubernetes-node-linux-amd64.tar.gz",
+		"SHA256SUMS", "SHA512SUMS", "gates.json", "gates.schema.json", "kubernetes-client-linux-amd64.tar.gz", "kubernetes-node-linux-amd64.tar.gz",
 		"kubernetes-server-linux-amd64.tar.gz", "kubernetes-src.tar.gz", "kubernetes.spdx.json",
 	}, names); diff != "" {
 		t.Errorf("release-tars (-want +got):\n%s", diff)
@@ -86,6 +87,15 @@ func TestLayout(t *testing.T) {
 	source := contents(t, filepath.Join(r.tars(), sourceArchive))
 	if !strings.Contains(source["build/release/release_test.go"], "package main") {
 		t.Error("the sources do not have this file")
+	}
+	for name, from := range dataSources {
+		got, err := os.ReadFile(filepath.Join(r.tars(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := source[from]; string(got) != want || !json.Valid(got) {
+			t.Errorf("%s is not what the sources have in %s", name, from)
+		}
 	}
 	checkSums(t, r.tars())
 }
@@ -142,6 +152,9 @@ func TestBillOfArchives(t *testing.T) {
 		}
 	}
 	bill.hashes(t, completion, filepath.Join(r.root, completionSource))
+	for name := range dataSources {
+		bill.hashes(t, name, filepath.Join(r.tars(), name))
+	}
 	if got := bill.source(t); got.String() != r.source.String() || !got.Time.Equal(r.source.Time) {
 		t.Errorf("the bill is of %s at %s, want %s at %s", got, got.Time, r.source, r.source.Time)
 	}

@@ -71,6 +71,9 @@ var questions = []question{
 	{"Priorities of groups in discovery", "cmd/kube-apiserver/controlplane", []string{"TestPrioritiesMatchUpstream", "TestEveryGroupHasAPriority"}},
 	{"Flags of kube-apiserver", "cmd/kube-apiserver/controlplane", []string{"TestAllOfUpstreamsFlagsAreThere", "TestTheCommandTakesUpstreamsFlags"}},
 	{"Upstream's files that are read: lists of gates", "hack/ahead", []string{"TestReadOfThisVersion"}},
+	{"History of gates: what upstream changed in the past of a gate, how binaries fill their gates", "hack/history", []string{
+		"TestDataAgreesWithThisBuild", "TestEmulatedVersions", "TestRegistrationsOfThisVersion",
+	}},
 	{"Upstream's files that are read: published documents", "hack/apispec", []string{"TestEncodingIsUpstreams"}},
 	{"What pages quote of upstream", "docs", []string{"TestFilesOfUpstreamThatChange", "TestKEPNamesMetrics", "TestKEPNamesThings", "TestPagesTurnOnExampleGates"}},
 	{"Landing in a fork", "hack/fork", []string{"TestGate", "TestGroupVersions", "TestRules", "TestRestrictions", "TestModules", "TestSums", "TestDirect"}},

@@ -49,10 +49,11 @@ var decideNothing = map[string]string{
 	"cmd/kube-apiserver/controlplane/apidocs.TestRequestFields":                  "upstream's definitions are input",
 	"docs.TestAllFilesMappedInFork":                                              "is about files of this repository; upstream's are left out",
 	"hack/ahead.TestListAgainstTheCatalog":                                       "changes a copy of the gates, to see what is listed",
-	"hack/fork.TestAFork":                                                        "lands in a whole checkout: make test-fork",
-	"hack/gates.TestNeedsOfFinishedAPIs":                                         "compares two functions of the generator; the page itself is generated",
-	"pkg/featurelifecycle/catalog.TestNotServed":                                 "has entries of its own",
-	"pkg/kubectl/feature.TestUpstreamRefusalsAreReported":                        "compares two programs, which agree at each version or have a defect",
+	"pkg/featurelifecycle/history.TestCatalogGatesAreRecorded":                   "compares the data that make update writes",
+	"hack/fork.TestAFork":                                 "lands in a whole checkout: make test-fork",
+	"hack/gates.TestNeedsOfFinishedAPIs":                  "compares two functions of the generator; the page itself is generated",
+	"pkg/featurelifecycle/catalog.TestNotServed":          "has entries of its own",
+	"pkg/kubectl/feature.TestUpstreamRefusalsAreReported": "compares two programs, which agree at each version or have a defect",
 }
 
 // source are the top-level functions and variables of the tests of a package.
