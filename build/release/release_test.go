@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -93,7 +94,11 @@ func TestLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := source[from]; string(got) != want || !json.Valid(got) {
+		want, err := os.ReadFile(filepath.Join(r.root, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) || !json.Valid(got) {
 			t.Errorf("%s is not what the sources have in %s", name, from)
 		}
 	}

@@ -36,6 +36,7 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	featuresclient "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
 )
 
 // base has the shared parts of all commands: the connection's flags and the
@@ -46,6 +47,8 @@ type base struct {
 	connect func(*rest.Config) (versioned.Interface, error)
 	// connectCore makes a client for all else, such as events.
 	connectCore func(*rest.Config) (kubernetes.Interface, error)
+	// observe reads what a cluster without this system shows.
+	observe func(context.Context, *rest.Config, observe.Options) (*observe.Cluster, error)
 	// isTerminal is true when the output stream is a terminal.
 	isTerminal func() bool
 	// completionTimeout is the time that completion waits for servers.
@@ -58,6 +61,7 @@ func newBase(streams genericiooptions.IOStreams) *base {
 		flags:       genericclioptions.NewConfigFlags(true),
 		connect:     func(config *rest.Config) (versioned.Interface, error) { return versioned.NewForConfig(config) },
 		connectCore: func(config *rest.Config) (kubernetes.Interface, error) { return kubernetes.NewForConfig(config) },
+		observe:     observe.Observe,
 		isTerminal:  func() bool { return onTerminal(streams.Out) },
 		IOStreams:   streams,
 

@@ -23,6 +23,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/rollout"
+	"k8s.io/utils/ptr"
 )
 
 // trial is the progress of a value that spec.rollout gives to a part of the
@@ -60,7 +61,7 @@ func (o *setOptions) trial(ctx context.Context, f *v1alpha1.Feature) *trial {
 	}
 	for _, p := range used.Processes {
 		instance := rollout.Instance{Component: p.Component, Name: p.Instance}
-		if !p.Queried || p.Explicit || p.life().unreachable() || !rollout.Includes(&f.Status.Rollout.Observed, f.Name, instance) {
+		if !ptr.Deref(p.Queried, false) || p.Explicit || p.life().unreachable() || !rollout.Includes(&f.Status.Rollout.Observed, f.Name, instance) {
 			continue
 		}
 		t.chosen++

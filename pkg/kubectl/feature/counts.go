@@ -39,7 +39,7 @@ func printMissing(w io.Writer, counts []v1alpha1.FeatureUse) {
 
 // printCounts prints the servers' counts of users.
 func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched, noHeaders bool) error {
-	value, known := transition.Value(&f.Status)
+	value, known := expectedValue(f)
 	var rows [][]string
 	var colors []color
 	for _, use := range f.Status.Uses {

@@ -64,7 +64,8 @@ var describeFormats = []string{"json", "yaml"}
 
 // describeOptions are the options of describe.
 type describeOptions struct {
-	output string
+	output    string
+	observing observing
 
 	namespace string
 	palette   palette
@@ -87,12 +88,13 @@ func newDescribe(b *base) *cobra.Command {
 				return err
 			}
 			o.namespace, o.palette = b.namespace(), b.palette()
-			if o.client, o.core, err = b.clients(); err != nil {
+			if o.client, o.core, err = b.readers(cmd.Context(), &o.observing); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), namesOf(args))
 		},
 	}
+	o.observing.addFlags(cmd.Flags())
 	addOutput(cmd, &o.output, describeFormats...)
 	return cmd
 }
@@ -192,7 +194,11 @@ func (d *description) printValues(w io.Writer) error {
 	line("Stage", stage)
 	line("Control", controlOf(f))
 	line("Configured", configuredOf(f))
-	line("State", stateOf(status))
+	if isObserved(f) {
+		line("State", "cannot be observed")
+	} else {
+		line("State", stateOf(status))
+	}
 	if f.Spec.Paused {
 		line("Paused", "yes: no transition starts and no task runs (kubectl feature resume "+f.Name+namespaceFlag(f)+")")
 	}
@@ -270,7 +276,12 @@ func (d *description) printUses(w io.Writer) error {
 		return err
 	}
 	indent(w, counts.String())
-	for _, why := range append(slices.Clone(d.used.Unknown), d.used.Unread) {
+	// What was not observed is said once, for all features.
+	unknown := slices.Clone(d.used.Unknown)
+	if isObserved(d.feature) {
+		unknown = nil
+	}
+	for _, why := range append(unknown, d.used.Unread) {
 		if why != "" {
 			fmt.Fprintf(w, "  Not known: %s\n", printable(why))
 		}
@@ -279,7 +290,7 @@ func (d *description) printUses(w io.Writer) error {
 	if len(differing) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "  %s\n", d.palette.paint(red, fmt.Sprintf("Another value than that of the state: %d", len(differing))))
+	fmt.Fprintf(w, "  %s\n", d.palette.paint(red, fmt.Sprintf("Another value than that of %s: %d", expectedFrom(d.feature), len(differing))))
 	for _, p := range differing[:min(maxDiffering, len(differing))] {
 		who := printable(fmt.Sprintf("%s/%s %s", p.Component, p.Instance, p.Version))
 		fmt.Fprintf(w, "    %s: %s, set: %s\n", who, transition.OnOff(p.Enabled), p.set())

@@ -59,6 +59,7 @@ type diffOptions struct {
 	contexts, kubeconfigs []string
 	files                 []string
 	output                string
+	observing             observing
 
 	namespace string
 	sides     []side
@@ -85,6 +86,7 @@ func newDiff(b *base) *cobra.Command {
 	cmd.Flags().StringArrayVar(&o.contexts, "context", nil, "The contexts of the clusters, once for each.")
 	cmd.Flags().StringArrayVar(&o.kubeconfigs, "kubeconfig", nil, "The kubeconfig files of the clusters, once for each, or once for both.")
 	complete(cmd, "context", b.contexts())
+	o.observing.addFlags(cmd.Flags())
 	addOutput(cmd, &o.output, diffFormats...)
 	return cmd
 }
@@ -92,6 +94,9 @@ func newDiff(b *base) *cobra.Command {
 // complete finds the two sides.
 func (o *diffOptions) complete(b *base, cmd *cobra.Command) error {
 	if err := checkOutput(o.output, diffFormats...); err != nil {
+		return err
+	}
+	if err := o.observing.validate(); err != nil {
 		return err
 	}
 	o.namespace = b.namespace()
@@ -121,7 +126,7 @@ func (o *diffOptions) complete(b *base, cmd *cobra.Command) error {
 		o.sides = append(o.sides, fileSide(file, o.In))
 	}
 	for i := range clusters {
-		o.sides = append(o.sides, b.clusterSide(at(o.kubeconfigs, i), at(o.contexts, i), clusters))
+		o.sides = append(o.sides, b.clusterSide(&o.observing, at(o.kubeconfigs, i), at(o.contexts, i), clusters))
 	}
 	if o.sides[0].name == o.sides[1].name {
 		return fmt.Errorf("both sides are %s; name two different ones", o.sides[0].name)

@@ -44,7 +44,7 @@ type side struct {
 
 // clusterSide reads a cluster, one of a number. kubeconfig and context may be empty,
 // for those that are usual.
-func (b *base) clusterSide(kubeconfig, context string, clusters int) side {
+func (b *base) clusterSide(o *observing, kubeconfig, context string, clusters int) side {
 	flags := b.flags
 	if clusters > 1 {
 		flags = forOneOfSeveral(b.flags)
@@ -59,10 +59,10 @@ func (b *base) clusterSide(kubeconfig, context string, clusters int) side {
 	if kubeconfig != "" {
 		name = kubeconfig + ":" + name
 	}
-	return side{name: name, read: clusterReader(b, flags)}
+	return side{name: name, read: clusterReader(b, o, flags)}
 }
 
-func clusterReader(b *base, flags *genericclioptions.ConfigFlags) func(context.Context, string) ([]v1alpha1.Feature, error) {
+func clusterReader(b *base, o *observing, flags *genericclioptions.ConfigFlags) func(context.Context, string) ([]v1alpha1.Feature, error) {
 	return func(ctx context.Context, namespace string) ([]v1alpha1.Feature, error) {
 		config, err := b.config(flags)
 		if err != nil {
@@ -70,6 +70,9 @@ func clusterReader(b *base, flags *genericclioptions.ConfigFlags) func(context.C
 		}
 		client, err := b.connect(config)
 		if err != nil {
+			return nil, err
+		}
+		if client, err = b.orObserved(ctx, o, config, client); err != nil {
 			return nil, err
 		}
 		features, err := listFeatures(ctx, client.FeaturesV1alpha1(), namespace)

@@ -80,6 +80,7 @@ type listOptions struct {
 	sortBy        string
 	noHeaders     bool
 	allNamespaces bool
+	observing     observing
 
 	namespace string
 	palette   palette
@@ -122,6 +123,7 @@ func newList(b *base) *cobra.Command {
 	flags.StringVar(&o.sortBy, "sort-by", "name", "Order: "+strings.Join(orders(), ", ")+". Within it features are sorted by namespace and name.")
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "Print no column names.")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "The features of all namespaces, those of operators among them.")
+	o.observing.addFlags(flags)
 	addOutput(cmd, &o.output, listFormats...)
 	completeList(cmd, "state", always(texts(allStates)...))
 	completeList(cmd, "stage", always(texts(allStages)...))
@@ -150,7 +152,7 @@ func (o *listOptions) complete(b *base, cmd *cobra.Command) (err error) {
 	if o.namespace = b.namespace(); o.allNamespaces {
 		o.namespace = metav1.NamespaceAll
 	}
-	o.client, err = b.client()
+	o.client, _, err = b.readers(cmd.Context(), &o.observing)
 	return err
 }
 

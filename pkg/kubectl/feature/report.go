@@ -90,6 +90,7 @@ func policy() template.HTML {
 type reportOptions struct {
 	output        string
 	allNamespaces bool
+	observing     observing
 
 	namespace string
 	cluster   string
@@ -113,7 +114,7 @@ func newReport(b *base) *cobra.Command {
 				o.namespace = metav1.NamespaceAll
 			}
 			o.cluster = contextName(b.flags)
-			if o.client, err = b.client(); err != nil {
+			if o.client, _, err = b.readers(cmd.Context(), &o.observing); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
@@ -121,6 +122,7 @@ func newReport(b *base) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "html", "Output format: html.")
 	complete(cmd, "output", always("html"))
+	o.observing.addFlags(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "The features of all namespaces, those of operators among them.")
 	return cmd
 }

@@ -516,7 +516,8 @@ func TestOtherFeaturesFollowedAfterRefusal(t *testing.T) {
 	})
 }
 
-// TestServerWithoutTheAPI covers all commands but upgrade-check, which examines such a server.
+// TestServerWithoutTheAPI covers all commands but upgrade-check, which examines such a server,
+// and those that show what is observed of its components.
 func TestServerWithoutTheAPI(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -524,7 +525,7 @@ func TestServerWithoutTheAPI(t *testing.T) {
 			return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "features"}, "", "404 page not found", 0, true)
 		})
 		for _, command := range []string{
-			"enable A", "list", "list -A", "describe A", "uses A", "plan A --enable", "rollout A", "rollout A --percent=5", "pause A", "resume A", "wait A --for=state=On", "clean A", "report",
+			"enable A", "plan A --enable", "rollout A", "rollout A --percent=5", "pause A", "resume A", "wait A --for=state=On", "clean A",
 		} {
 			out, code := c.run(strings.Fields(command)...)
 			if want := "error: the server has no API features.k8s.io/v1alpha1: its kube-apiserver does not have the gate FeatureLifecycle, or has it off; start it with --feature-gates=FeatureLifecycle=true\n"; out != want || code != ExitFailed {

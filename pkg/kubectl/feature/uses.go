@@ -33,6 +33,8 @@ import (
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -67,6 +69,7 @@ type usesOptions struct {
 	mismatched bool
 	noHeaders  bool
 	output     string
+	observing  observing
 
 	namespace string
 	palette   palette
@@ -89,7 +92,7 @@ func newUses(b *base) *cobra.Command {
 				return err
 			}
 			o.namespace, o.palette = b.namespace(), b.palette()
-			if o.client, o.core, err = b.clients(); err != nil {
+			if o.client, o.core, err = b.readers(cmd.Context(), &o.observing); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), namesOf(args)[0])
@@ -97,6 +100,7 @@ func newUses(b *base) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.mismatched, "mismatched", false, "Only processes that use another value than that of the feature's state.")
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no column names.")
+	o.observing.addFlags(cmd.Flags())
 	addOutput(cmd, &o.output, usesFormats...)
 	return cmd
 }
@@ -125,10 +129,10 @@ type process struct {
 	Version   string `json:"version,omitempty"`
 	Emulates  string `json:"emulates,omitempty"`
 	Enabled   bool   `json:"enabled"`
-	// Queried is true for users.
-	Queried    bool `json:"queried"`
-	Explicit   bool `json:"explicit,omitempty"`
-	Overridden bool `json:"overridden,omitempty"`
+	// Queried is true for users, and left out for what was observed.
+	Queried    *bool `json:"queried,omitempty"`
+	Explicit   bool  `json:"explicit,omitempty"`
+	Overridden bool  `json:"overridden,omitempty"`
 	// Differs is true for a user of another value than that of the state that is
 	// not known to be unreachable (tracker.Differing).
 	Differs bool `json:"differs,omitempty"`
@@ -138,10 +142,25 @@ type process struct {
 	// LastSeen is the last sign of life of a process that is not alive, if
 	// known.
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
+	// Observed says where the value was observed, in a cluster without this system.
+	Observed string `json:"observed,omitempty"`
+	// SetUnknown is true if it was not observed whether the value was set.
+	SetUnknown bool `json:"setUnknown,omitempty"`
 }
 
 // life is its liveness.
 func (p process) life() life { return life{p.Alive, p.LastSeen} }
+
+// uses is yes for users.
+func (p process) uses() string {
+	if p.Queried == nil {
+		return notKnown
+	}
+	return yesNo(*p.Queried)
+}
+
+// notKnown stands for what was not observed.
+const notKnown = "?"
 
 // name is that of the process's report.
 func (p process) name() string { return p.Component + "." + p.Instance }
@@ -149,6 +168,8 @@ func (p process) name() string { return p.Component + "." + p.Instance }
 // set is the source of the value.
 func (p process) set() string {
 	switch {
+	case p.SetUnknown:
+		return notKnown
 	case p.Overridden:
 		return "API"
 	case p.Explicit:
@@ -161,7 +182,7 @@ func (p process) set() string {
 // matches returns whether a user has the value of the state; a lost process is no
 // user.
 func (p process) matches() string {
-	if !p.Queried || p.life().unreachable() {
+	if p.Observed == "" && !ptr.Deref(p.Queried, false) || p.life().unreachable() {
 		return "-"
 	}
 	return yesNo(!p.Differs)
@@ -210,6 +231,8 @@ type reported struct {
 	// unread has the reason why the reports could not be read, "" when they
 	// were.
 	unread string
+	// observed is what was observed instead of reports, nil with this system.
+	observed *observe.Cluster
 }
 
 // gatherReports reads them. Without permission only the servers' counts are known,
@@ -219,18 +242,24 @@ func gatherReports(ctx context.Context, client versioned.Interface, namespace st
 	if apierrors.IsForbidden(err) {
 		return reported{unread: fmt.Sprintf("you may not list FeatureReports in %s, which have the value of each process", namespace)}, nil
 	}
-	return reported{reports: reports}, err
+	return reported{reports: reports, observed: observedOf(client)}, err
 }
+
+// usesType is that of the users of a feature.
+var usesType = metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"}
 
 // of returns the users of a feature.
 func (r reported) of(ctx context.Context, signs *signs, f *v1alpha1.Feature) (*usage, error) {
+	if r.observed != nil {
+		return &usage{TypeMeta: usesType, Feature: f.Name, Processes: observedProcesses(r.observed, f), Counts: f.Status.Uses, Unknown: gapTexts(r.observed)}, nil
+	}
 	speaking := r.speaking(f.Name)
 	missing, err := signs.read(ctx, speaking)
 	if err != nil {
 		return nil, err
 	}
 	return &usage{
-		TypeMeta: metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind: "FeatureUses"},
+		TypeMeta: usesType,
 		Feature:  f.Name, State: f.Status.State, Processes: processes(f, speaking, signs), Counts: f.Status.Uses,
 		Unread: r.unread, Unknown: missing,
 	}, nil
@@ -269,7 +298,7 @@ func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *s
 			}
 			found = append(found, process{
 				Component: spec.Component, Instance: spec.Instance, Node: spec.NodeName, Version: spec.BinaryVersion, Emulates: spec.EmulationVersion,
-				Enabled: g.Enabled, Queried: g.Queried, Explicit: g.Explicit, Overridden: g.Overridden,
+				Enabled: g.Enabled, Queried: ptr.To(g.Queried), Explicit: g.Explicit, Overridden: g.Overridden,
 				Differs: g.Queried && known && g.Enabled != value && !life.unreachable(), Alive: life.alive, LastSeen: life.seen,
 			})
 		}
@@ -288,17 +317,27 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 		text := "No process that reported uses the feature."
 		if o.mismatched {
 			text = fmt.Sprintf("No process that reported has another value than that of the state %s.", orNone(printable(string(f.Status.State))))
+			if isObserved(f) {
+				text = "No process that was observed has another value than kube-apiserver."
+			}
 		}
 		fmt.Fprintln(&to, text)
 	} else {
 		columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES", "ALIVE"}
+		observed := used.Processes[0].Observed != ""
+		if observed {
+			columns = append(columns, "OBSERVED BY")
+		}
 		if o.output == outputWide {
 			columns = append(columns, "NODE", "EMULATES")
 		}
 		var rows [][]string
 		var colors []color
 		for _, p := range used.Processes {
-			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), yesNo(p.Queried), p.matches(), p.life().text()}
+			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), p.uses(), p.matches(), p.life().text()}
+			if observed {
+				row = append(row, p.Observed)
+			}
 			if o.output == outputWide {
 				row = append(row, orNone(p.Node), orNone(p.Emulates))
 			}
@@ -321,6 +360,10 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 		to.WriteString(text)
 	}
 	for _, why := range used.Unknown {
+		if isObserved(f) {
+			// It was said before.
+			break
+		}
 		fmt.Fprintf(&to, "Not known: %s\n", printable(why))
 	}
 	printMissing(&to, used.Counts)

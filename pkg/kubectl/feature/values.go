@@ -31,6 +31,9 @@ const noState = "none yet"
 // configuredOf returns the requested value and its source.
 func configuredOf(f *v1alpha1.Feature) string {
 	c := f.Status.Configured
+	if c == nil && isObserved(f) {
+		return "kube-apiservers do not agree, or were not observed"
+	}
 	if c == nil {
 		return fmt.Sprintf("not known yet: %s have not reported, or do not agree", serversOf(f))
 	}
@@ -57,6 +60,8 @@ func configuredOf(f *v1alpha1.Feature) string {
 
 func controlOf(f *v1alpha1.Feature) string {
 	switch {
+	case isObserved(f):
+		return "Local: the server has no other"
 	case f.Status.Control == v1alpha1.ControlDynamic:
 		return "Dynamic: processes follow changes while they run"
 	case f.Status.Control == v1alpha1.ControlCentral:

@@ -81,6 +81,15 @@ func (c *Cluster) realNode(node string) []component {
 	}
 }
 
+// kubeletAddress is where kubelets listen: at the address of their nodes, too, by which
+// servers reach them.
+func (c *Cluster) kubeletAddress() string {
+	if c.state.NodeIP == "" {
+		return "127.0.0.1"
+	}
+	return "0.0.0.0"
+}
+
 // configureRealNode writes the kubelet's configuration. It manages no cgroups:
 // its pods have no processes.
 func (c *Cluster) configureRealNode(node string) error {
@@ -89,7 +98,7 @@ func (c *Cluster) configureRealNode(node string) error {
 	}
 	config := kubeletv1beta1.KubeletConfiguration{
 		TypeMeta:                 metav1.TypeMeta{APIVersion: kubeletv1beta1.SchemeGroupVersion.String(), Kind: "KubeletConfiguration"},
-		Address:                  "127.0.0.1",
+		Address:                  c.kubeletAddress(),
 		Port:                     int32(c.state.Ports[Kubelet(node)]),
 		HealthzBindAddress:       "127.0.0.1",
 		HealthzPort:              ptr.To(int32(c.state.Ports[kubeletHealth(node)])),

@@ -1,0 +1,147 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
+	"k8s.io/utils/ptr"
+)
+
+// withoutAPI is a cluster whose server answers as upstream's does.
+func withoutAPI(t *testing.T) *cluster {
+	t.Helper()
+	c := newCluster(t)
+	c.client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "features"}, "", "404 page not found", 0, true)
+	})
+	return c
+}
+
+// observedCluster is what is observed of one in which servers agree on A, a kubelet differs,
+// and one component shows only what it is told.
+func observedCluster() *observe.Cluster {
+	yes, no := ptr.To(true), ptr.To(false)
+	metrics := func(enabled bool, stage string, explicit *bool) observe.Value {
+		return observe.Value{Enabled: enabled, Stage: stage, Explicit: explicit, Source: "its metrics"}
+	}
+	return &observe.Cluster{
+		Version: "v1.36.3", Nodes: 3, Asked: 2,
+		Processes: []observe.Process{
+			{Component: observe.APIServer, Instance: "192.0.2.1:6443", Version: "v1.36.3", Complete: true, Gates: map[string]observe.Value{
+				"A": metrics(true, "ALPHA", yes), "B": metrics(true, "BETA", no), "AllAlpha": metrics(false, "ALPHA", no),
+			}},
+			{Component: observe.APIServer, Instance: "192.0.2.2:6443", Version: "v1.36.3", Complete: true, Gates: map[string]observe.Value{
+				"A": metrics(true, "ALPHA", yes), "B": metrics(false, "BETA", yes),
+			}},
+			{Component: observe.ControllerManager, Instance: "kcm", Node: "cp1", Version: "", Gates: map[string]observe.Value{
+				"A": {Enabled: true, Explicit: yes, Source: "the flags of Pod kcm"},
+			}},
+			{Component: observe.Kubelet, Instance: "n1", Node: "n1", Version: "v1.36.3", Complete: true, Gates: map[string]observe.Value{"A": metrics(true, "ALPHA", nil)}},
+			{Component: observe.Kubelet, Instance: "n2", Node: "n2", Version: "v1.35.4", Complete: true, Gates: map[string]observe.Value{"A": metrics(false, "ALPHA", no)}},
+		},
+		Gaps: []observe.Gap{{Component: observe.Scheduler, Why: "not permitted", Next: "permission to list pods in the namespace kube-system"}},
+	}
+}
+
+// observing runs a command in a cluster without the API.
+func runObserving(t *testing.T, command string) string {
+	t.Helper()
+	c := withoutAPI(t)
+	var out bytes.Buffer
+	b := c.base(&out)
+	b.observe = func(context.Context, *rest.Config, observe.Options) (*observe.Cluster, error) {
+		return observedCluster(), nil
+	}
+	code := b.run(t.Context(), append(strings.Fields(command), "--server=https://localhost"))
+	return "$ kubectl feature " + command + "\n" + out.String() + "[exit code " + string(rune('0'+code)) + "]\n\n"
+}
+
+// TestObservedCluster covers the commands that read.
+func TestObservedCluster(t *testing.T) {
+	var all strings.Builder
+	for _, command := range []string{
+		"list", "list -o name --mismatched", "list -A --stage=Beta", "describe A", "describe B", "uses A", "uses A --mismatched -o wide",
+		"uses A --mismatched -o json", "describe C", "list -n other", "list --nodes=-1", "list --observe-timeout=0s",
+	} {
+		all.WriteString(runObserving(t, command))
+	}
+	golden(t, "observed.txt", all.String())
+}
+
+// TestObservedPage has the page of such a cluster, whose issues are those that were observed.
+func TestObservedPage(t *testing.T) {
+	page := runObserving(t, "report")
+	for _, text := range []string{"192.0.2.2:6443", "kubelet/n2", "<html"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page does not have %q", text)
+		}
+	}
+}
+
+func TestObservedOptions(t *testing.T) {
+	c := withoutAPI(t)
+	b := c.base(&bytes.Buffer{})
+	var got observe.Options
+	b.observe = func(_ context.Context, _ *rest.Config, o observe.Options) (*observe.Cluster, error) {
+		got = o
+		return observedCluster(), nil
+	}
+	b.run(t.Context(), strings.Fields("list --nodes=20 --observe-timeout=7s --server=https://localhost"))
+	if got.Nodes != 20 || got.Timeout.String() != "7s" {
+		t.Errorf("observed with %+v", got)
+	}
+}
+
+// TestNothingObserved: a server without the API whose components cannot be asked either.
+func TestNothingObserved(t *testing.T) {
+	c := withoutAPI(t)
+	var out bytes.Buffer
+	b := c.base(&out)
+	b.observe = func(context.Context, *rest.Config, observe.Options) (*observe.Cluster, error) {
+		return nil, errors.New("no route to host")
+	}
+	if code := b.run(t.Context(), []string{"list", "--server=https://localhost"}); code != ExitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	b.observe = func(context.Context, *rest.Config, observe.Options) (*observe.Cluster, error) {
+		return &observe.Cluster{Gaps: []observe.Gap{{Component: observe.Kubelet, Instances: []string{"n1", "n2"}, Why: "not permitted", Next: "permission to get nodes/proxy"}}}, nil
+	}
+	if code := b.run(t.Context(), []string{"uses", "A", "--server=https://localhost"}); code != ExitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	for _, text := range []string{
+		"has no API features.k8s.io/v1alpha1", "could not be read either: no route to host",
+		"could be observed either: kubelet n1, n2: not permitted; needed is permission to get nodes/proxy",
+	} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("%q is missing in %s", text, out.String())
+		}
+	}
+}

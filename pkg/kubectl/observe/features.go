@@ -1,0 +1,248 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package observe
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/history"
+	"k8s.io/utils/ptr"
+)
+
+// Annotation marks Features and FeatureReports that no server has: they say what was
+// observed. Its value is the version of the cluster.
+const Annotation = "features.k8s.io/observed"
+
+// stageGates set all gates of a stage that are not set by themselves.
+var stageGates = map[string]string{"AllAlpha": "Alpha", "AllBeta": "Beta"}
+
+// Minor is the minor version that decides which gates a process has: the one that it
+// emulates, or that of its binary; "" if neither is known.
+func (p *Process) Minor() string {
+	for _, text := range []string{p.Emulates, p.Version} {
+		if v, err := utilversion.ParseGeneric(text); err == nil {
+			return fmt.Sprintf("%d.%d", v.Major(), v.Minor())
+		}
+	}
+	return ""
+}
+
+// Derive adds the gates of processes of which only those that are set were observed: all
+// others have the default of the version. A process whose version the history does not
+// have stays as it is, and is a gap.
+func (c *Cluster) Derive(h *history.History) {
+	for i := range c.Processes {
+		p := &c.Processes[i]
+		if p.Complete {
+			continue
+		}
+		minor := p.Minor()
+		if !slices.Contains(h.Versions(), minor) {
+			c.addGap(Gap{
+				Component: p.Component, Instances: []string{p.Instance}, Why: fmt.Sprintf("only gates that are set are known: the defaults of version %q are not", minor),
+				Next: "its metrics, or kubectl feature of that version",
+			})
+			continue
+		}
+		for _, g := range h.Gates() {
+			if _, set := p.Gates[g.Name]; set {
+				continue
+			}
+			if spec, ok := g.At(p.Component, minor); ok {
+				p.Gates[g.Name] = p.derived(spec, minor)
+			}
+		}
+	}
+	c.sort()
+}
+
+// derived is the value of a gate that a process does not set.
+func (p *Process) derived(spec history.Spec, minor string) Value {
+	v := Value{Enabled: spec.Default, Stage: strings.ToUpper(spec.Stage), Explicit: ptr.To(false), Source: "the default of " + minor, Derived: true}
+	for name, stage := range stageGates {
+		if all, ok := p.Gates[name]; ok && stage == spec.Stage && !spec.Locked && all.Enabled != spec.Default {
+			v.Enabled, v.Source = all.Enabled, name+" by "+all.Source
+		}
+	}
+	return v
+}
+
+// names are those of all gates that processes have, but for those of stages.
+func (c *Cluster) names() []string {
+	all := map[string]bool{}
+	for _, p := range c.Processes {
+		for name := range p.Gates {
+			if _, stage := stageGates[name]; !stage {
+				all[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// Features returns the Feature of each gate, as far as it was observed: the value that
+// kube-apiservers have, how many processes have which, and who differs. There is no state
+// and no task.
+func (c *Cluster) Features(h *history.History) []v1alpha1.Feature {
+	var features []v1alpha1.Feature
+	for _, name := range c.names() {
+		features = append(features, c.feature(h, name))
+	}
+	return features
+}
+
+func (c *Cluster) feature(h *history.History, name string) v1alpha1.Feature {
+	f := v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceSystem, Annotations: map[string]string{Annotation: c.Version}}}
+	f.Status.Stage, f.Status.Default, f.Status.LockedToDefault = c.declared(h, name)
+	var on, off []string
+	explicit := false
+	for i := range c.Processes {
+		p := &c.Processes[i]
+		v, ok := p.Gates[name]
+		if !ok {
+			continue
+		}
+		count(&f.Status, p, v.Enabled)
+		if p.Component != APIServer {
+			continue
+		}
+		explicit = explicit || ptr.Deref(v.Explicit, f.Status.Default != nil && *f.Status.Default != v.Enabled)
+		if v.Enabled {
+			on = append(on, p.Instance)
+		} else {
+			off = append(off, p.Instance)
+		}
+	}
+	if len(on) > 0 && len(off) > 0 {
+		f.Status.Conditions = append(f.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionConsistent, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonServersDisagree,
+			Message: fmt.Sprintf("on in %s, off in %s; set --feature-gates to the same everywhere", strings.Join(on, ", "), strings.Join(off, ", ")),
+		})
+		return f
+	}
+	if len(on)+len(off) == 0 {
+		return f
+	}
+	f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: len(on) > 0, Source: v1alpha1.SourceDefault}
+	if explicit {
+		f.Status.Configured.Source = v1alpha1.SourceCommandLine
+	}
+	if differ := c.Differing(name, len(on) > 0); len(differ) > 0 {
+		f.Status.Conditions = append(f.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUsersDiffer,
+			Message: fmt.Sprintf("kube-apiserver has it %s, and these have not: %s", onOff(len(on) > 0), shortList(differ)),
+		})
+	}
+	return f
+}
+
+// declared is what the version of kube-apiserver says of a gate, or else its metrics.
+func (c *Cluster) declared(h *history.History, name string) (stage v1alpha1.FeatureStage, def *bool, locked bool) {
+	gate, _ := h.Gate(name)
+	for _, p := range c.Processes {
+		v, ok := p.Gates[name]
+		if !ok {
+			continue
+		}
+		if spec, ok := gate.At(p.Component, p.Minor()); ok {
+			return v1alpha1.FeatureStage(spec.Stage), ptr.To(spec.Default), spec.Locked
+		}
+		if p.Complete && stage == "" {
+			stage = stageOf(v.Stage)
+		}
+	}
+	return stage, nil, false
+}
+
+// stageOf is the stage that metrics have.
+func stageOf(text string) v1alpha1.FeatureStage {
+	switch text {
+	case "ALPHA":
+		return v1alpha1.StageAlpha
+	case "BETA":
+		return v1alpha1.StageBeta
+	case "DEPRECATED":
+		return v1alpha1.StageDeprecated
+	case "":
+		return v1alpha1.StageGA
+	}
+	return ""
+}
+
+// count counts a process among those of its component and version with the same value.
+func count(status *v1alpha1.FeatureStatus, p *Process, enabled bool) {
+	for i := range status.Uses {
+		if u := &status.Uses[i]; u.Component == p.Component && u.Version == p.Version && ptr.Deref(u.Enabled, !enabled) == enabled {
+			u.Count++
+			return
+		}
+	}
+	status.Uses = append(status.Uses, v1alpha1.FeatureUse{Component: p.Component, Version: p.Version, Enabled: ptr.To(enabled), Count: 1})
+}
+
+// Differing are the processes that have another value of a gate, as component/instance.
+func (c *Cluster) Differing(name string, value bool) []string {
+	var differ []string
+	for _, p := range c.Processes {
+		if v, ok := p.Gates[name]; ok && v.Enabled != value {
+			differ = append(differ, p.Component+"/"+p.Instance)
+		}
+	}
+	return differ
+}
+
+// maxNames is how many names a message has.
+const maxNames = 5
+
+func shortList(names []string) string {
+	if len(names) <= maxNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
+}
+
+func onOff(value bool) string {
+	if value {
+		return "on"
+	}
+	return "off"
+}
+
+// Reports returns a FeatureReport for each process. Which gates it queries is not observed.
+func (c *Cluster) Reports() []v1alpha1.FeatureReport {
+	var reports []v1alpha1.FeatureReport
+	for _, p := range c.Processes {
+		r := v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{
+			Name: p.Component + "." + p.Instance, Namespace: metav1.NamespaceSystem, Annotations: map[string]string{Annotation: c.Version},
+		}}
+		r.Spec = v1alpha1.FeatureReportSpec{Component: p.Component, Instance: p.Instance, NodeName: p.Node, BinaryVersion: p.Version, EmulationVersion: p.Minor()}
+		for _, name := range slices.Sorted(maps.Keys(p.Gates)) {
+			v := p.Gates[name]
+			r.Spec.Features = append(r.Spec.Features, v1alpha1.ReportedFeature{
+				Name: name, Enabled: v.Enabled, Explicit: ptr.Deref(v.Explicit, false), Stage: stageOf(v.Stage),
+			})
+		}
+		reports = append(reports, r)
+	}
+	return reports
+}
