@@ -90,6 +90,12 @@ func (b *base) readers(ctx context.Context, o *observing) (versioned.Interface, 
 // have the API.
 func (b *base) orObserved(ctx context.Context, o *observing, config *rest.Config, client versioned.Interface) (versioned.Interface, error) {
 	_, err := client.FeaturesV1alpha1().Features(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{Limit: 1})
+	if apierrors.IsForbidden(err) {
+		// Permissions are looked at before what is served; everybody may ask for the latter.
+		if _, notServed := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String()); apierrors.IsNotFound(notServed) {
+			err = notServed
+		}
+	}
 	if !apierrors.IsNotFound(err) {
 		// Any other error is the command's to explain.
 		return client, nil

@@ -29,7 +29,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/pkg/kubectl/observe"
 	"k8s.io/utils/ptr"
 )
@@ -42,6 +44,30 @@ func withoutAPI(t *testing.T) *cluster {
 		return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Resource: "features"}, "", "404 page not found", 0, true)
 	})
 	return c
+}
+
+// TestObservedByAViewer: a server refuses what it does not serve to who may not read it.
+func TestObservedByAViewer(t *testing.T) {
+	refuse := func(c *cluster) {
+		c.client.PrependReactor("list", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "features"}, "", errors.New("because"))
+		})
+	}
+	for name, c := range map[string]*cluster{"is forbidden": newCluster(t), "was observed of 5 processes": withoutAPI(t)} {
+		refuse(c)
+		if name == "is forbidden" {
+			c.client.Resources = []*metav1.APIResourceList{{GroupVersion: v1alpha1.SchemeGroupVersion.String()}}
+		}
+		var out bytes.Buffer
+		b := c.base(&out)
+		b.observe = func(context.Context, *rest.Config, observe.Options) (*observe.Cluster, error) {
+			return observedCluster(), nil
+		}
+		b.run(t.Context(), []string{"list", "--server=https://localhost"})
+		if !strings.Contains(out.String(), name) {
+			t.Errorf("%q is missing in %s", name, out.String())
+		}
+	}
 }
 
 // observedCluster is what is observed of one in which servers agree on A, a kubelet differs,
