@@ -20,8 +20,12 @@ package stock
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +40,11 @@ func TestMain(m *testing.M) { os.Exit(framework.Isolate(m)) }
 
 const (
 	// gate is off by default in all these versions.
-	gate = "HPAScaleToZero"
+	gate = "ContainerStopSignals"
+	// ofServers is off by default, and on in the second server.
+	ofServers = "GenericWorkload"
+	// reach has servers reach kubelets by the addresses of nodes: there is no name service.
+	reach = "--kubelet-preferred-address-types=InternalIP"
 	// differing is the node that has it on.
 	differing = "node-2"
 	viewer    = "viewer"
@@ -56,7 +64,11 @@ func start(t *testing.T) *framework.Cluster {
 		Binaries: map[string]string{
 			localcluster.APIServer: framework.Upstream(t, "kube-apiserver"), second: framework.Upstream(t, "kube-apiserver"),
 		},
-		ExtraArgs: map[string][]string{localcluster.Kubelet(differing): {"--feature-gates=" + gate + "=true"}},
+		ExtraArgs: map[string][]string{
+			localcluster.Kubelet(differing): {"--feature-gates=" + gate + "=true"},
+			second:                          {reach, "--feature-gates=" + ofServers + "=true"},
+			localcluster.APIServer:          {reach},
+		},
 	}
 	for node, minor := range kubelets {
 		config.Only = append(config.Only, localcluster.Runtime(node), localcluster.Kubelet(node))
@@ -76,15 +88,19 @@ type process struct {
 	Queried                                *bool
 }
 
-// uses are the processes that kubectl shows for a gate.
-func uses(t *testing.T, k framework.Kubectl) []process {
+// shown is what kubectl shows of a gate.
+type shown struct {
+	Processes []process
+	Unknown   []string
+}
+
+func uses(t *testing.T, k framework.Kubectl) (s shown, err error) {
 	t.Helper()
-	var shown struct{ Processes []process }
-	output := k.Output(t, "feature", "uses", gate, "-o", "json")
-	if err := json.Unmarshal([]byte(output), &shown); err != nil {
-		t.Fatalf("kubectl feature uses: %v\n%s", err, output)
+	output, complaint := k.Run(t, "feature", "uses", gate, "-o", "json")
+	if complaint != "" {
+		return s, errors.New(complaint)
 	}
-	return shown.Processes
+	return s, json.Unmarshal([]byte(output), &s)
 }
 
 // TestStock: the node whose kubelet differs is named, and each process has its version, its
@@ -92,20 +108,20 @@ func uses(t *testing.T, k framework.Kubectl) []process {
 func TestStock(t *testing.T) {
 	c := start(t)
 	k := c.Kubectl("")
-	framework.Eventually(t, "all kubelets to be observed", func() error {
-		found := map[string]bool{}
-		for _, p := range uses(t, k) {
-			found[p.Instance] = true
+	var s shown
+	framework.Eventually(t, "all kubelets to be observed", func() (err error) {
+		if s, err = uses(t, k); err != nil {
+			return err
 		}
 		for node := range kubelets {
-			if !found[node] {
-				return fmt.Errorf("%s is missing among %v", node, found)
+			if !slices.ContainsFunc(s.Processes, func(p process) bool { return p.Instance == node }) {
+				return fmt.Errorf("%s is missing: %+v", node, s)
 			}
 		}
 		return nil
 	})
 	servers := 0
-	for _, p := range uses(t, k) {
+	for _, p := range s.Processes {
 		if p.Queried != nil || p.Observed == "" {
 			t.Errorf("%+v: that it queries the gate cannot be observed, and its source is to be shown", p)
 		}
@@ -121,9 +137,11 @@ func TestStock(t *testing.T) {
 			t.Errorf("%+v: want the version %s", p, minor)
 		}
 	}
-	if servers != 2 {
-		t.Errorf("%d kube-apiservers were observed, want 2", servers)
+	// The administrator's address leads to the first server, and the second has a Lease.
+	if servers != 1 || !strings.Contains(strings.Join(s.Unknown, "\n"), "1 of 2 did not answer") {
+		t.Errorf("%d kube-apiservers were observed, want 1, and that another one did not answer among %q", servers, s.Unknown)
 	}
+	t.Run("balancer", func(t *testing.T) { checkBalancer(t, c) })
 	checkShown(t, k)
 	t.Run("viewer", func(t *testing.T) { checkViewer(t, c) })
 }
@@ -158,6 +176,50 @@ func checkShown(t *testing.T, k framework.Kubectl) {
 	}
 }
 
+// checkBalancer: through an address behind which each connection leads to the next server,
+// both are observed, and a gate that differs is named.
+func checkBalancer(t *testing.T, c *framework.Cluster) {
+	t.Helper()
+	balancer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer balancer.Close()
+	var servers []string
+	for i := range 2 {
+		servers = append(servers, strings.TrimPrefix(c.Server(localcluster.Nth(localcluster.APIServer, i+1)), "https://"))
+	}
+	go balance(balancer, servers)
+	k := c.Kubectl("")
+	output := k.Output(t, "feature", "describe", ofServers, "--server=https://"+balancer.Addr().String())
+	for _, text := range []string{"ServersDisagree", "on in server", "off in server"} {
+		if !strings.Contains(output, text) {
+			t.Errorf("kubectl feature describe %s through a balancer does not show %q:\n%s", ofServers, text, output)
+		}
+	}
+}
+
+// balance forwards connections to servers, one after the other.
+func balance(listener net.Listener, servers []string) {
+	for i := 0; ; i++ {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", servers[i%len(servers)])
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+			go func() {
+				_, _ = io.Copy(pair[0], pair[1])
+				_ = pair[0].Close()
+			}()
+		}
+	}
+}
+
 // checkViewer: a user who may list Nodes, and nothing of their kubelets, is told what is
 // missing, and shown the servers that may be asked.
 func checkViewer(t *testing.T, c *framework.Cluster) {
@@ -178,23 +240,17 @@ func checkViewer(t *testing.T, c *framework.Cluster) {
 			t.Fatal(err)
 		}
 	}
+	k := c.Kubectl(viewer)
 	framework.Eventually(t, "what the viewer may see", func() error {
-		var shown struct {
-			Processes []process
-			Unknown   []string
-		}
-		output, complaint := c.Kubectl(viewer).Run(t, "feature", "uses", gate, "-o", "json")
-		if complaint != "" {
-			return fmt.Errorf("%s", complaint)
-		}
-		if err := json.Unmarshal([]byte(output), &shown); err != nil {
+		s, err := uses(t, k)
+		if err != nil {
 			return err
 		}
-		unknown := strings.Join(shown.Unknown, "\n")
+		unknown := strings.Join(s.Unknown, "\n")
 		if !strings.Contains(unknown, "permission to get nodes/proxy") || !strings.Contains(unknown, "permission to list pods in the namespace kube-system") {
 			return fmt.Errorf("not named as missing are nodes/proxy and pods:\n%s", unknown)
 		}
-		for _, p := range shown.Processes {
+		for _, p := range s.Processes {
 			if p.Component != localcluster.APIServer {
 				return fmt.Errorf("%+v may not be seen", p)
 			}
