@@ -127,15 +127,14 @@ func newEvaluator(from, to string) (*verdict.Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := versions[0]
 	if from == "" {
 		if from = target.SubtractMinor(1).String(); !slices.Contains(versions, from) {
 			from = to
 		}
 	}
-	for flag, version := range map[string]string{"from": from, "to": to} {
-		if !slices.Contains(versions, version) {
-			return nil, fmt.Errorf("--%s=%s: the gates of the versions %s to %s are known; use one of these", flag, version, first, versions[len(versions)-1])
+	for _, flag := range []struct{ name, version string }{{"to", to}, {"from", from}} {
+		if !slices.Contains(versions, flag.version) {
+			return nil, fmt.Errorf("--%s=%s: the gates of the versions %s to %s are known; use one of these", flag.name, flag.version, versions[0], versions[len(versions)-1])
 		}
 	}
 	known, err := buildGates()
