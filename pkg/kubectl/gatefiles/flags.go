@@ -30,11 +30,6 @@ import (
 // kubePrefix stands for the gates of Kubernetes where a server has those of several components.
 const kubePrefix = "kube"
 
-// registry is true for servers whose --feature-gates takes gates of several components (component-base/compatibility).
-func registry(component string) bool {
-	return slices.Contains([]string{history.KubeAPIServer, history.KubeControllerManager, history.KubeScheduler}, component)
-}
-
 // gateMap reads a map from gates to values. The strings true and false are values only where the format has
 // them: elsewhere a component refuses its configuration.
 func (d *document) gateMap(p *Process, n node, strings bool) {
