@@ -50,6 +50,11 @@ Nothing is changed. Which objects use a feature is what the servers find at this
 does not read are listed through the API, as you. A cluster without Features, such as one of upstream's binaries, is examined for
 these alone, and the rest is unknown.
 
+With -f it answers before there is a cluster, from files: what components are configured with, arguments of workloads, and the files
+of kubeadm, Cluster API, kOps, k3s, RKE2, Rancher, Talos Linux, Gardener and kind. For each setting of a gate it tells whether the
+component of the target version starts with it. --path names gates in other files, such as values of Helm charts. Nothing is
+connected to, and --to may be any version whose gates are known. What cannot be read is an error with its file and line.
+
 Exit codes: 0 all features are safe, 1 some are not, 2 unknown for some, 3 the command failed.`
 
 	upgradeCheckExample = `  # May the servers of a 1.36 cluster be replaced by those of 1.37?
@@ -59,7 +64,17 @@ Exit codes: 0 all features are safe, 1 some are not, 2 unknown for some, 3 the c
   kubectl feature upgrade-check --to 1.36
 
   # The names of the features that are not safe
-  kubectl feature upgrade-check --to 1.36 -o name`
+  kubectl feature upgrade-check --to 1.36 -o name
+
+  # Before there is a cluster: do components of 1.37 start with what these files set?
+  kubectl feature upgrade-check --to 1.37 -f clusters/
+
+  # The same for what a chart makes, and for its values alone
+  helm template chart/ | kubectl feature upgrade-check --to 1.37 -f -
+  kubectl feature upgrade-check --to 1.37 -f values.yaml --path controlPlane.apiServer.featureGates=kube-apiserver
+
+  # For a code host, which shows findings beside lines
+  kubectl feature upgrade-check --to 1.37 -f clusters/ -o sarif`
 )
 
 var upgradeCheckFormats = []string{outputWide, "json", "yaml", outputName}
@@ -78,15 +93,22 @@ type upgradeCheckOptions struct {
 
 func newUpgradeCheck(b *base) *cobra.Command {
 	o := &upgradeCheckOptions{IOStreams: b.IOStreams}
+	files := &fileCheckOptions{IOStreams: b.IOStreams}
 	cmd := &cobra.Command{
-		Use:     "upgrade-check --to MINOR",
-		Short:   "Show whether the cluster may move to another minor version",
+		Use:     "upgrade-check --to MINOR [-f FILE|DIRECTORY]...",
+		Short:   "Show whether a cluster, or what files set, may move to another minor version",
 		Long:    upgradeCheckLong,
 		Example: upgradeCheckExample,
 		Args:    noNames,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := required(cmd, "to", "--to=1.36"); err != nil {
 				return err
+			}
+			if given, err := files.requested(cmd); err != nil {
+				return err
+			} else if given {
+				files.to, files.output = o.to, o.output
+				return files.run()
 			}
 			if err := o.complete(b); err != nil {
 				return err
@@ -96,8 +118,9 @@ func newUpgradeCheck(b *base) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "The minor version to move to, for example 1.37. It may be one above or below the cluster's.")
 	complete(cmd, "to", b.adjacentVersions)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line).")
-	complete(cmd, "output", always(upgradeCheckFormats...))
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "Output format: json, yaml, name (of what is not safe), or wide (all features, one a line); with -f also sarif.")
+	complete(cmd, "output", always(fileCheckFormats...))
+	files.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "Do not count instances that never reported, such as kubelets without feature reports. What they set is not known.")
 	return cmd
 }

@@ -49,7 +49,7 @@ func TestKubectlFeature(t *testing.T) {
 	}{
 		"names of gates":  {[]string{"feature", "describe", "PodDel"}, "PodDeletionCost\tOn\n:4\n"},
 		"more than one":   {[]string{"feature", "describe", "PodDeletionCost", known[:len(known)-3]}, known + "\tOff\n:4\n"},
-		"commands":        {[]string{"feature", "upg"}, "upgrade-check\tShow whether the cluster may move to another minor version\n:4\n"},
+		"commands":        {[]string{"feature", "upg"}, "upgrade-check\tShow whether a cluster, or what files set, may move to another minor version\n:4\n"},
 		"values of flags": {[]string{"feature", "describe", "--output", ""}, "json\nyaml\n:4\n"},
 	} {
 		if diff := cmp.Diff(test.want, user.Output(t, append([]string{"__complete"}, test.args...)...)); diff != "" {
