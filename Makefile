@@ -273,6 +273,10 @@ test-shard: shards-tool ## Run the shard SHARD of "make test-all LIST=1".
 	@[[ -n '$(SHARD)' ]] || { echo "SHARD is not set: run \"make test-all LIST=1\" for the names, then \"make test-shard SHARD=name\"" >&2; exit 1; }
 	@$(RUN_SHARDS) -shard '$(SHARD)'
 
+.PHONY: test-stock
+test-stock: ## Run kubectl feature against clusters of upstream's unmodified binaries; needs root.
+	@$(MAKE) -s test-shard SHARD=stock
+
 # How often test-load runs the quick tests, and how many processes keep each core busy.
 RUNS ?= 10
 BUSY ?= 2

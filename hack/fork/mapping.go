@@ -93,7 +93,7 @@ var parts = []part{
 	{
 		title: "Add kubectl feature",
 		why:   "A plugin that shows, explains, plans and changes features.",
-		paths: []string{"cmd/kubectl-feature", "pkg/featurelifecycle/ahead", "pkg/featurelifecycle/history", "pkg/kubectl/feature"},
+		paths: []string{"cmd/kubectl-feature", "pkg/featurelifecycle/ahead", "pkg/featurelifecycle/history", "pkg/kubectl/feature", "pkg/kubectl/gatefiles", "pkg/kubectl/observe"},
 		edits: pluginEdits,
 	},
 	{

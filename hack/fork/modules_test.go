@@ -225,7 +225,7 @@ func TestSums(t *testing.T) {
 func TestDirect(t *testing.T) {
 	p := withoutSpecs(t)
 	target := p.files["go.mod"]
-	for data, want := range map[string]int{string(target.base): 2, string(target.data): 0} {
+	for data, want := range map[string]int{string(target.base): 3, string(target.data): 0} {
 		file, err := modfile.Parse("go.mod", []byte(data), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -175,6 +175,10 @@ var shards = []Shard{
 		Packages: []string{"./test/e2e_features/values/processes"}, Run: "^TestUpstream", Needs: []string{"all", "upstream"},
 	},
 	{
+		Name: "stock", Covers: "kubectl feature with upstream's binaries alone, which do not have the API", Root: true,
+		Packages: []string{"./test/e2e_features/stock"}, Needs: []string{"all", "upstream", "upstream-kubelets"},
+	},
+	{
 		Name: "adopted", Covers: "a cluster that had leftovers before",
 		Packages: []string{"./test/e2e_features/gates/lifecycle"}, Skip: "^TestOnUsedOff$", Needs: []string{"all"},
 	},

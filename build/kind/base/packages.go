@@ -51,7 +51,7 @@ var (
 	// TestPackages have what upstream's end-to-end tests call in their images.
 	TestPackages = Packages{"e2e.lock", "images of upstream's end-to-end tests", []string{
 		"base-files",
-		"bash", "bind9-dnsutils", "busybox-static", "curl", "iproute2", "netcat-openbsd", "socat", "util-linux",
+		"bash", "bind9-dnsutils", "busybox-static", "curl", "iproute2", "libc-bin", "netcat-openbsd", "socat", "util-linux",
 	}}
 )
 

@@ -168,7 +168,7 @@ func (b Builder) Images(ctx context.Context, names []string) (files, unknown []s
 // debianTools are the commands that Debian's packages have and busybox has not, or
 // not with the flags that tests give.
 var debianTools = []string{
-	"usr/bin/bash", "usr/bin/curl", "usr/bin/dig", "usr/bin/ipcmk", "usr/bin/ipcs", "usr/bin/lsns", "usr/bin/nc.openbsd",
+	"usr/bin/bash", "usr/bin/curl", "usr/bin/dig", "usr/bin/getent", "usr/bin/ipcmk", "usr/bin/ipcs", "usr/bin/lsns", "usr/bin/nc.openbsd",
 	"usr/bin/nsenter", "usr/bin/nslookup", "usr/bin/socat", "usr/bin/ip", "usr/bin/ss",
 }
 

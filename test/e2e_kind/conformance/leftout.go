@@ -39,5 +39,7 @@ func unable(missing []string) []cannot {
 var offline = []cannot{
 	{`Projected PodCertificate .*(should issue|establish an|SPIFFE)`, "its Pods pull their image always"},
 	{`Container Runtime blackbox test when running a container with a new image`, "pulls from a registry"},
+	{`ImageVolume .*pull policy of Always`, "pulls from a registry"},
+	{`read only busybox container should not write to root filesystem`, "expects the words of another shell than that of the images made here"},
 	{`PrivilegedPod`, "needs a kernel with dummy network devices"},
 }
