@@ -160,7 +160,7 @@ func pod(name, component, node, image string, command ...string) corev1.Pod {
 }
 
 // connect gives a connection the next server.
-func (f *fake) connect(ctx context.Context, conn net.Conn) context.Context {
+func (f *fake) connect(ctx context.Context, _ net.Conn) context.Context {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.connected++

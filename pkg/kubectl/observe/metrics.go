@@ -19,6 +19,7 @@ package observe
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -53,9 +54,9 @@ func parseMetrics(r io.Reader) (*scrape, error) {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadSlice('\n')
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			// None of those that are wanted is that long.
-			for err == bufio.ErrBufferFull {
+			for errors.Is(err, bufio.ErrBufferFull) {
 				_, err = lines.ReadSlice('\n')
 			}
 			line = nil
@@ -65,7 +66,7 @@ func parseMetrics(r io.Reader) (*scrape, error) {
 				wanted.Write(line)
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
