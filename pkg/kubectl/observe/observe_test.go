@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -140,6 +141,37 @@ func TestObserve(t *testing.T) {
 	}
 	if len(c.Gaps) > 0 || c.Nodes != 2 || c.Asked != 2 || c.Version != "v1.36.3" {
 		t.Errorf("%s: %d of %d nodes, gaps %+v", c.Version, c.Asked, c.Nodes, c.Gaps)
+	}
+}
+
+// TestObserveAsksUntilEachServerAnswered: a balancer may lead to the same server again, which
+// counts once, and one that never answers is a gap.
+func TestObserveAsksUntilEachServerAnswered(t *testing.T) {
+	for _, servers := range []int{2, 3} {
+		f, config := newFake(t, 1)
+		list(f, slicesPath, "discovery.k8s.io/v1", "EndpointSliceList", slice([]string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}[:servers]...))
+		var asked atomic.Int32
+		f.answers["/metrics"] = func(w http.ResponseWriter, _ *http.Request) {
+			// The first server, again the first, and then the second.
+			n := min(int(asked.Add(1)), 3) / 3
+			_, _ = w.Write([]byte(metricsOf("v1.36.3", 100+n, map[string]bool{"A": n == 1})))
+		}
+		c, err := Observe(t.Context(), config, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var on, off int
+		for _, p := range c.Processes {
+			if p.Gates["A"].Enabled {
+				on++
+			} else {
+				off++
+			}
+		}
+		missing := slices.ContainsFunc(c.Gaps, func(g Gap) bool { return g.Component == APIServer && strings.HasPrefix(g.Why, "1 of 3 did not answer") })
+		if on != 1 || off != 1 || missing != (servers == 3) {
+			t.Errorf("of %d servers %d have the gate on and %d off, want one of each; gaps %+v", servers, on, off, c.Gaps)
+		}
 	}
 }
 
