@@ -175,9 +175,6 @@ var debianTools = []string{
 // busybox is Debian's static one in the tree of packages.
 const busybox = "usr/bin/busybox"
 
-// opened are libraries that a program opens by name.
-var opened = []string{"libnss_dns.so.2", "libnss_files.so.2"}
-
 // tools returns the files below programs: Debian's tools with what they need, and
 // busybox for all other commands that it has.
 func (b Builder) tools(ctx context.Context, tree rootfs.Tree) ([]archive.Entry, error) {
@@ -214,7 +211,7 @@ func applets(ctx context.Context, program []byte) ([]string, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, "busybox")
-	if err := errors.Join(os.WriteFile(file, program, 0o700)); err != nil {
+	if err := os.WriteFile(file, program, 0o700); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	out, err := exec.CommandContext(ctx, file, "--list").Output()

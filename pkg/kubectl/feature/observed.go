@@ -100,9 +100,14 @@ func (b *base) orObserved(ctx context.Context, o *observing, config *rest.Config
 		// Any other error is the command's to explain.
 		return client, nil
 	}
-	meter := &meter{out: b.ErrOut, shown: b.isTerminal()}
-	c, err := b.observe(ctx, config, observe.Options{Nodes: o.nodes, Timeout: o.timeout, Progress: meter.draw})
-	meter.end()
+	progress := b.progress()
+	progress.w = b.ErrOut
+	c, err := b.observe(ctx, config, observe.Options{Nodes: o.nodes, Timeout: o.timeout, Progress: func(done, all int) {
+		if progress.live {
+			progress.say("Asking components " + bar(int64(done), int64(all)))
+		}
+	}})
+	progress.clear()
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errInterrupted
@@ -116,27 +121,6 @@ func (b *base) orObserved(ctx context.Context, o *observing, config *rest.Config
 	c.Derive(h)
 	observed := &observedClient{cluster: c, features: c.Features(h), reports: c.Reports(), served: client.Discovery()}
 	return observed, observed.explain(b.ErrOut)
-}
-
-// meter shows how many processes were asked, on a terminal.
-type meter struct {
-	out   io.Writer
-	shown bool
-	drawn bool
-}
-
-func (m *meter) draw(done, all int) {
-	if m.shown && all > 0 && (done%10 == 0 || done == all) {
-		m.drawn = true
-		fmt.Fprintf(m.out, "\rAsking components %s ", bar(int64(done), int64(all)))
-	}
-}
-
-// end removes the line: a table follows.
-func (m *meter) end() {
-	if m.drawn {
-		fmt.Fprint(m.out, "\r\x1b[K")
-	}
 }
 
 // observedClient shows what was observed. It reads only.

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/history"
 	"k8s.io/utils/ptr"
 )
@@ -150,7 +151,7 @@ func (c *Cluster) feature(h *history.History, name string) v1alpha1.Feature {
 	if differ := c.Differing(name, len(on) > 0); len(differ) > 0 {
 		f.Status.Conditions = append(f.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUsersDiffer,
-			Message: fmt.Sprintf("kube-apiserver has it %s, and these have not: %s", onOff(len(on) > 0), shortList(differ)),
+			Message: fmt.Sprintf("kube-apiserver has it %s, and these have not: %s", transition.OnOff(len(on) > 0), shortList(differ)),
 		})
 	}
 	return f
@@ -219,13 +220,6 @@ func shortList(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
-}
-
-func onOff(value bool) string {
-	if value {
-		return "on"
-	}
-	return "off"
 }
 
 // Reports returns a FeatureReport for each process. Which gates it queries is not observed.

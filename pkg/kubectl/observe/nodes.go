@@ -30,9 +30,6 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// group runs functions at the same time.
-type group struct{ sync.WaitGroup }
-
 // nodes reads the kubelets of Nodes.
 func (r *reader) nodes(ctx context.Context) {
 	nodes, err := r.listNodes(ctx)
@@ -48,7 +45,7 @@ func (r *reader) nodes(ctx context.Context) {
 	r.expect(len(asked))
 	// Where the first is refused, so are all others.
 	var refused atomic.Pointer[Gap]
-	var all group
+	var all sync.WaitGroup
 	next := make(chan corev1.Node)
 	for range min(r.options.Parallel, len(asked)) {
 		all.Go(func() {

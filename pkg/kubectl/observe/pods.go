@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +55,7 @@ func (r *reader) controlPlanePods(ctx context.Context) {
 		return
 	}
 	r.expect(len(pods))
-	var all group
+	var all sync.WaitGroup
 	seen := map[string]bool{}
 	for _, pod := range pods {
 		component, args := commandLine(&pod, APIServer, ControllerManager, Scheduler)
@@ -191,7 +192,7 @@ func (r *reader) proxies(ctx context.Context) {
 	shared, configErr := r.proxyConfig(ctx)
 	// kubeadm has them listen on the loopback address of their nodes.
 	var silent atomic.Bool
-	var all group
+	var all sync.WaitGroup
 	next := make(chan corev1.Pod)
 	for range min(r.options.Parallel, len(pods)) {
 		all.Go(func() {

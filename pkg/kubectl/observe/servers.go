@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -142,7 +143,7 @@ func (r *reader) direct(ctx context.Context, addresses []string) []server {
 		return nil
 	}
 	found := make([]*server, len(addresses))
-	var all group
+	var all sync.WaitGroup
 	for i, address := range addresses {
 		all.Go(func() {
 			config := rest.CopyConfig(r.config)
