@@ -63,6 +63,8 @@ func ClearCollection(resource schema.GroupResource, finalizers ...string) Task {
 		Find:        c.find,
 		Run:         c.run,
 		Obstacles:   c.obstacles,
+		Try:         c.try,
+		matches:     func(*unstructured.Unstructured) bool { return true },
 		Rules:       append([]rbacv1.PolicyRule{rule(resource, verbs...)}, definitionRules(resource)...),
 	}
 }
@@ -171,11 +173,19 @@ func (p *collectionPass) page(ctx context.Context, page *unstructured.Unstructur
 		return err
 	}
 	results := make([]error, len(page.Items))
+	var problem firstProblem
 	p.limiter.each(len(page.Items), func(i int) outcome {
+		if p.attempt.StopAtFirst && problem.seen() != nil {
+			return outcome{}
+		}
 		var took time.Duration
 		took, results[i] = p.remove(ctx, p.clients, p.served, &page.Items[i])
+		problem.note(page.Items[i].GetNamespace(), page.Items[i].GetName(), results[i])
 		return outcomeOf(took, results[i])
 	})
+	if err := problem.seen(); err != nil && p.attempt.StopAtFirst {
+		return fmt.Errorf("deleting objects of %s: %w", p.resource, err)
+	}
 	for i, err := range results {
 		item := &page.Items[i]
 		name := objectName(item.GetNamespace(), item.GetName())

@@ -83,7 +83,12 @@ func newClearField(c clearField, field string) Task {
 		Obstacles: outlookIn(resource, []Path{path}, func(ctx context.Context, clients Clients, served schema.GroupVersionResource) (Outlook, error) {
 			return c.in(served).obstacles(ctx, clients)
 		}),
+		Try: tryIn(resource, []Path{path}, func(ctx context.Context, clients Clients, attempt Attempt, served schema.GroupVersionResource) (Trial, error) {
+			return c.in(served).try(ctx, clients, attempt)
+		}),
 		Fields:  []Field{{Resource: resource.GroupResource(), Path: field}},
+		matches: c.has,
+		paths:   []Path{path},
 		Rules:   rules,
 		invalid: err,
 		about:   resource.GroupResource(),
@@ -109,6 +114,8 @@ type clearField struct {
 	subresources []string
 	// uncontrolled leaves objects alone that a controller made.
 	uncontrolled bool
+	// exact makes a write fail in which the server changed something else, too.
+	exact bool
 }
 
 // in returns the task in another version of the resource.
@@ -172,6 +179,7 @@ func (c clearField) run(ctx context.Context, clients Clients, attempt Attempt) e
 		}
 		klog.FromContext(ctx).Info("Clearing a field through the API, not in storage", "resource", c.resource.GroupResource(), "field", c.path.String(), "reason", through.Reason)
 	}
+	c.exact = attempt.StopAtFirst
 	progress, limiter := newProgressTracker(attempt, apiTokens), newWriteLimiter()
 	retry := func(ctx context.Context, namespace, name string) bool { return c.clears(ctx, clients, namespace, name) }
 	return c.passes(progress, retry, func(from string) error {
@@ -215,14 +223,22 @@ func (c clearField) pass(ctx context.Context, clients Clients, from string, atte
 				objects = append(objects, &page.Items[i])
 			}
 		}
+		var problem firstProblem
 		limiter.each(len(objects), func(i int) outcome {
+			if attempt.StopAtFirst && problem.seen() != nil {
+				return outcome{}
+			}
 			took, err := c.clear(ctx, clients, objects[i])
 			progress.cleared(objects[i].GetNamespace(), objects[i].GetName(), err)
+			problem.note(objects[i].GetNamespace(), objects[i].GetName(), err)
 			return outcomeOf(took, err)
 		})
 		// A page that the end of the context cut short is not done.
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if err := problem.seen(); err != nil && attempt.StopAtFirst {
+			return fmt.Errorf("removing %s of %s: %w", c.path, c.resource.GroupResource(), err)
 		}
 		remaining := int64(0)
 		if rest := page.GetRemainingItemCount(); rest != nil {
@@ -322,6 +338,11 @@ func (c clearField) clearOnce(ctx context.Context, clients Clients, object *unst
 	})
 	if err != nil {
 		return 0, err
+	}
+	if c.exact {
+		if err := c.sideEffects(object, after); err != nil {
+			return 0, err
+		}
 	}
 	isTakers := func(entry metav1.ManagedFieldsEntry) bool { return isTaker(entry, taker) }
 	if !careful && !slices.ContainsFunc(after.GetManagedFields(), isTakers) {

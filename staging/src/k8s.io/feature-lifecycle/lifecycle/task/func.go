@@ -37,6 +37,8 @@ type Own struct {
 	// Run does the task until nothing is left. It is idempotent, and may run in two servers at
 	// once; it is required.
 	Run func(ctx context.Context, clients Clients, attempt Attempt) error
+	// Try does what Run would do and stores nothing, as Task.Try; optional.
+	Try func(ctx context.Context, clients Clients, attempt Attempt) (Trial, error)
 	// Fields are those that both read, for checks of declarations; optional.
 	Fields []Field
 	// Defines are resources that the task defines, which may be absent before it has run;
@@ -53,7 +55,7 @@ type Own struct {
 // keep the contract of Task.Find and Task.Run.
 func Func(own Own) Task {
 	return Task{
-		Name: "Func/" + own.Name, Description: own.Description, Find: own.Find, Run: own.Run,
+		Name: "Func/" + own.Name, Description: own.Description, Find: own.Find, Run: own.Run, Try: own.Try,
 		Fields: own.Fields, defines: own.Defines, Rules: own.Rules, NamespacedRules: own.NamespacedRules,
 	}
 }

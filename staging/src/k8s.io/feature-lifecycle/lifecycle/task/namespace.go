@@ -67,7 +67,7 @@ func (t Task) InNamespace(namespace string) Task {
 	case t.collection == crds.GroupResource():
 		return refuse(t.collection.String() + " are in no namespace")
 	}
-	find, run, obstacles, resource := t.Find, t.Run, t.Obstacles, t.collection
+	find, run, obstacles, try, resource := t.Find, t.Run, t.Obstacles, t.Try, t.collection
 	t.namespace = namespace
 	t.Name += "/InNamespace/" + namespace
 	t.Description += " in namespace " + namespace
@@ -94,6 +94,17 @@ func (t Task) InNamespace(namespace string) Task {
 			return obstacles(ctx, limited)
 		}
 	}
+	if try != nil {
+		t.Try = func(ctx context.Context, clients Clients, attempt Attempt) (Trial, error) {
+			limited, err := clients.in(namespace, resource)
+			if err != nil {
+				return Trial{}, err
+			}
+			return try(ctx, limited, attempt)
+		}
+	}
+	// FindObjects would read all namespaces.
+	t.matches = nil
 	if inStorage := t.inStorage; inStorage != nil {
 		t.inStorage = func(ctx context.Context, clients Clients) (bool, error) {
 			return inStorage(ctx, clients.limited(namespace))

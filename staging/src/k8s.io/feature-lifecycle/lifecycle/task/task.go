@@ -106,6 +106,12 @@ type Attempt struct {
 	Check func(ctx context.Context) error
 	// Report reports the progress of the run. It may be called concurrently and often.
 	Report func(Progress)
+	// StopAtFirst ends the attempt at the first object that cannot be changed, or in which
+	// the server changes something else, too. Writes that are under way end first. It is for
+	// a person's client, which no server flow attempts again; others are changed meanwhile
+	// without it. It holds for ClearField and ClearCollection through the API; other changes
+	// are noticed if Clients.Metadata is nil.
+	StopAtFirst bool
 }
 
 // check is Check, if there is one.
@@ -147,6 +153,11 @@ type Task struct {
 	// something; nil for a task without such a check. What Find counts of a task that
 	// Waits needs no sentence. A *BlockedError is an obstacle, too.
 	Obstacles func(ctx context.Context, clients Clients) (Outlook, error)
+	// Try does what Run would do with each object, and stores nothing: the server answers
+	// as to a dry run. It shows what else the server would change if Clients.Metadata is
+	// nil. Of the attempt, Check and Report are used. It is nil for a task that changes
+	// nothing, or of which that cannot be tried.
+	Try func(ctx context.Context, clients Clients, attempt Attempt) (Trial, error)
 	// Deadline bounds one attempt, and one search for leftovers; 0 means DefaultDeadline.
 	// A task that needs longer is attempted again and resumes.
 	Deadline time.Duration
@@ -187,6 +198,10 @@ type Task struct {
 	about         schema.GroupResource
 	version       string
 	throughStatus bool
+	// matches returns true for an object that the task handles or waits for, read in a
+	// version with the paths; nil for what finds objects in another way (FindObjects).
+	matches func(object *unstructured.Unstructured) bool
+	paths   []Path
 	// inStorage returns whether the task edits objects where they are stored with these
 	// clients; nil for a task that never does.
 	inStorage func(ctx context.Context, clients Clients) (bool, error)

@@ -72,6 +72,8 @@ func waitForNoneWith(resource schema.GroupVersionResource, using string, fields 
 		Description: fmt.Sprintf("wait until no object of %s uses %s", resource.GroupResource(), using),
 		Fields:      looks,
 		Waits:       true,
+		matches:     w.matches,
+		paths:       w.paths(),
 		collection:  resource.GroupResource(),
 		Find: findIn(resource, w.paths(), func(ctx context.Context, clients Clients, served schema.GroupVersionResource) ([]v1alpha1.ResourceLeftovers, error) {
 			return w.in(served).find(ctx, clients)
