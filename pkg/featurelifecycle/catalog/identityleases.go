@@ -27,8 +27,15 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/utils/ptr"
+)
+
+// The label of the Leases and its value are those of IdentityLeaseComponentLabelKey and
+// KubeAPIServer in upstream's pkg/controlplane/apiserver. That package links whole servers,
+// and kubectl feature has this catalog; a test compares them.
+const (
+	identityLeaseLabel  = "apiserver.kubernetes.io/identity"
+	identityLeaseServer = "kube-apiserver"
 )
 
 // deleteIdentityLeases deletes the Leases with which kube-apiservers show that
@@ -41,15 +48,15 @@ import (
 func deleteIdentityLeases() task.Task {
 	return lifecycle.Func(task.Own{
 		Name: "IdentityLeases", Description: "delete the identity Leases of API servers that crashed",
-		Find: findIdentityLeases, Run: runIdentityLeases,
-		Fields: []task.Field{{Resource: leases.GroupResource(), Path: "metadata.labels{" + controlplaneapiserver.IdentityLeaseComponentLabelKey + "}"}},
+		Find: findIdentityLeases, Run: runIdentityLeases, Try: tryIdentityLeases,
+		Fields: []task.Field{{Resource: leases.GroupResource(), Path: "metadata.labels{" + identityLeaseLabel + "}"}},
 	})
 }
 
 // identityLeases lists the Leases. They are few: one for each server.
 func identityLeases(ctx context.Context, clients task.Clients) ([]unstructured.Unstructured, error) {
 	list, err := clients.Dynamic.Resource(leases).Namespace(metav1.NamespaceSystem).List(ctx,
-		metav1.ListOptions{LabelSelector: controlplaneapiserver.IdentityLeaseComponentLabelKey + "=" + controlplaneapiserver.KubeAPIServer})
+		metav1.ListOptions{LabelSelector: identityLeaseLabel + "=" + identityLeaseServer})
 	if err != nil {
 		return nil, fmt.Errorf("listing identity Leases: %w", err)
 	}
@@ -71,9 +78,7 @@ func runIdentityLeases(ctx context.Context, clients task.Clients, attempt task.A
 		if finalizers := lease.GetFinalizers(); len(finalizers) > 0 {
 			held = append(held, fmt.Sprintf("%s (%s)", lease.GetName(), strings.Join(finalizers, ", ")))
 		}
-		err := clients.Dynamic.Resource(leases).Namespace(lease.GetNamespace()).Delete(ctx, lease.GetName(), metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: ptr.To(lease.GetUID())},
-		})
+		err := deleteIdentityLease(ctx, clients, &lease)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("deleting Lease %s: %w", lease.GetName(), err)
 		}
@@ -83,4 +88,19 @@ func runIdentityLeases(ctx context.Context, clients task.Clients, attempt task.A
 		return &task.BlockedError{Message: fmt.Sprintf("identity Leases in %s are being deleted and held by finalizers: %s; the controllers or users that set them have to remove them", metav1.NamespaceSystem, strings.Join(held, ", "))}
 	}
 	return nil
+}
+
+// deleteIdentityLease deletes one, and none of the same name.
+func deleteIdentityLease(ctx context.Context, clients task.Clients, lease *unstructured.Unstructured, dryRun ...string) error {
+	return clients.Dynamic.Resource(leases).Namespace(lease.GetNamespace()).Delete(ctx, lease.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: ptr.To(lease.GetUID())}, DryRun: dryRun,
+	})
+}
+
+func tryIdentityLeases(ctx context.Context, clients task.Clients, _ task.Attempt) (trial task.Trial, err error) {
+	found, err := identityLeases(ctx, clients)
+	for i := range found {
+		trial.Note(found[i].GetNamespace()+"/"+found[i].GetName(), deleteIdentityLease(ctx, clients, &found[i], metav1.DryRunAll))
+	}
+	return trial, err
 }

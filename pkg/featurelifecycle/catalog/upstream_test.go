@@ -47,6 +47,8 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/versionskew"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
 
 // The tests read upstream's gates, the resources that it serves with their Go
@@ -330,5 +332,19 @@ func readPublished(t *testing.T, name string, into any) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestConstantsOfUpstream compares what the catalog states itself, so that kubectl feature
+// does not link servers for it.
+func TestConstantsOfUpstream(t *testing.T) {
+	for got, want := range map[string]string{
+		identityLeaseLabel:  controlplaneapiserver.IdentityLeaseComponentLabelKey,
+		identityLeaseServer: controlplaneapiserver.KubeAPIServer,
+		podGroupFinalizer:   scheduling.PodGroupProtectionFinalizer,
+	} {
+		if got != want {
+			t.Errorf("%q is %q in upstream's code", got, want)
+		}
 	}
 }

@@ -26,9 +26,12 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/feature-lifecycle/lifecycle"
 	"k8s.io/feature-lifecycle/lifecycle/task"
-	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/features"
 )
+
+// podGroupFinalizer is PodGroupProtectionFinalizer of upstream's pkg/apis/scheduling, which
+// links the internal types of Pods; a test compares them.
+const podGroupFinalizer = schedulingv1beta1.GroupName + "/podgroup-protection"
 
 var (
 	compositePodGroups = schedulingv1alpha3.SchemeGroupVersion.WithResource("compositepodgroups")
@@ -218,7 +221,7 @@ func clearWorkloads() lifecycle.Tasks {
 		lifecycle.WaitForNoneInPods("a scheduling group", "spec.schedulingGroup"),
 		lifecycle.Tasks{
 			lifecycle.ClearCollection(workloads.GroupResource()),
-			lifecycle.ClearCollection(podGroups.GroupResource(), scheduling.PodGroupProtectionFinalizer),
+			lifecycle.ClearCollection(podGroups.GroupResource(), podGroupFinalizer),
 		},
 	)
 }
