@@ -47,6 +47,8 @@ type base struct {
 	connect func(*rest.Config) (versioned.Interface, error)
 	// connectCore makes a client for all else, such as events.
 	connectCore func(*rest.Config) (kubernetes.Interface, error)
+	// connectTasks makes clients for tasks that run as the caller.
+	connectTasks func(*rest.Config) (task.Clients, error)
 	// observe reads what a cluster without this system shows.
 	observe func(context.Context, *rest.Config, observe.Options) (*observe.Cluster, error)
 	// isTerminal is true when the output stream is a terminal.
@@ -62,8 +64,10 @@ func newBase(streams genericiooptions.IOStreams) *base {
 		connect:     func(config *rest.Config) (versioned.Interface, error) { return versioned.NewForConfig(config) },
 		connectCore: func(config *rest.Config) (kubernetes.Interface, error) { return kubernetes.NewForConfig(config) },
 		observe:     observe.Observe,
-		isTerminal:  func() bool { return onTerminal(streams.Out) },
-		IOStreams:   streams,
+
+		connectTasks: taskClients,
+		isTerminal:   func() bool { return onTerminal(streams.Out) },
+		IOStreams:    streams,
 
 		completionTimeout: completionTimeout,
 	}
@@ -112,11 +116,11 @@ func (b *base) bare() (*bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := task.NewDynamicClient(config)
+	clients, err := b.connectTasks(config)
 	if err != nil {
 		return nil, err
 	}
-	return &bare{discovery: versions, visible: &visible{task.Clients{Dynamic: objects, Mapper: task.NewMapper(versions)}}}, nil
+	return &bare{discovery: versions, visible: &visible{clients}}, nil
 }
 
 // config makes a configuration from flags.

@@ -43,6 +43,11 @@ where nothing is left, or only what nothing may remove from live objects: the me
 
 With --wait the command follows the transition until nothing is left, or user action is needed.
 
+With --client this command removes it, as the caller, in a cluster whose servers do not have the API, such as one of upstream's. It
+refuses where a component has the gate on, or cannot be observed. First the server tries the change of each object (dry run); one that
+is refused, or in which the server would change something else, too, ends the command before anything is changed. Then objects are
+changed page by page, at most --max-writes a second, until the first surprise. A command that was interrupted is repeated, and goes on.
+
 With --output the Feature is printed, as it is once the clean-up has started or, with --wait, has ended.
 
 Exit codes: 0 started, with --wait: nothing is left; 1 started, and user action is needed, also if the feature is on again; 2 started,
@@ -54,7 +59,11 @@ and the time to wait was over, or servers had not looked by then whether somethi
   kubectl feature plan ContainerStopSignals --disable
 
   # Remove it
-  kubectl feature clean ContainerStopSignals --wait`
+  kubectl feature clean ContainerStopSignals --wait
+
+  # In a cluster of upstream's servers: try it, then do it
+  kubectl feature clean ContainerStopSignals --client --dry-run
+  kubectl feature clean ContainerStopSignals --client`
 )
 
 // cleanOptions are the options of clean.
@@ -62,6 +71,8 @@ type cleanOptions struct {
 	wait    bool
 	timeout time.Duration
 	objects *objects
+	// byClient are the options of --client.
+	byClient clientCleaning
 
 	namespace string
 	progress  *progress
@@ -79,6 +90,13 @@ func newClean(b *base) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: b.completeName(func(f *v1alpha1.Feature) bool { return dangling(&f.Status) }),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := o.byClient.validate(cmd); err != nil {
+				return err
+			}
+			if o.byClient.wanted {
+				o.namespace, o.progress = b.namespace(), b.progress()
+				return o.runClient(cmd.Context(), b, namesOf(args)[0])
+			}
 			if err := checkTimeout(cmd, o.timeout, o.wait); err != nil {
 				return err
 			}
@@ -93,6 +111,7 @@ func newClean(b *base) *cobra.Command {
 		},
 	}
 	o.objects.addFlags(cmd)
+	o.byClient.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until user action is needed.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long --wait waits; 0 is without limit.")
 	return cmd

@@ -39,12 +39,18 @@ func (o *listOptions) printTable(features []v1alpha1.Feature) error {
 	if o.allNamespaces {
 		columns = append([]string{"NAMESPACE"}, columns...)
 	}
+	if o.inUse {
+		columns = append(columns, "IN USE")
+	}
 	rows := make([][]string, 0, len(features))
 	colors := make([]color, 0, len(features))
 	for i := range features {
 		row := cells(&features[i], wide)
 		if o.allNamespaces {
 			row = append([]string{features[i].Namespace}, row...)
+		}
+		if o.inUse {
+			row = append(row, o.used.cell(features[i].Name))
 		}
 		rows, colors = append(rows, row), append(colors, colorOf(&features[i].Status))
 	}

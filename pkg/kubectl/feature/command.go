@@ -99,7 +99,7 @@ func newCommand(b *base) *cobra.Command {
 	cmd.PersistentFlags().Lookup("namespace").Usage = "The namespace of the Features: kube-system, where those of Kubernetes are, without it, whatever that of the context is; those of an operator are in its own."
 	b.completeConnection(cmd)
 	cmd.AddCommand(newList(b), newDescribe(b), newUses(b), newPlan(b), newRollout(b), newPause(b), newResume(b), newWait(b), newClean(b), newDiff(b), newReport(b))
-	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b), newGates(b))
+	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b), newGates(b), newLeftovers(b))
 	cmd.SetHelpCommand(newHelp())
 	return cmd
 }

@@ -59,6 +59,9 @@ Exit codes: 0 listed, also when nothing fits; 3 the command failed.`
   # Features that are off and have left something behind
   kubectl feature list --dangling -o name
 
+  # What objects use of the gates that are on
+  kubectl feature list --in-use
+
   # What moves, what began last first
   kubectl feature list --transitioning --sort-by=since`
 )
@@ -80,8 +83,10 @@ type listOptions struct {
 	sortBy        string
 	noHeaders     bool
 	allNamespaces bool
+	inUse         bool
 	observing     observing
 
+	used      inUse
 	namespace string
 	palette   palette
 	client    versioned.Interface
@@ -120,6 +125,7 @@ func newList(b *base) *cobra.Command {
 	flags.BoolVar(&o.filter.transitioning, "transitioning", false, "Only features with a transition under way.")
 	flags.BoolVar(&o.filter.notDefault, "not-default", false, "Only features whose configured value is not the default.")
 	flags.BoolVar(&o.filter.mismatched, "mismatched", false, "Only features of which some users have another value than the state, or of which kube-apiservers disagree.")
+	flags.BoolVar(&o.inUse, "in-use", false, "Only features that are on, with how many objects use them now: a gate that is on and that no object uses can be turned off without a trace. The objects are read as the caller.")
 	flags.StringVar(&o.sortBy, "sort-by", "name", "Order: "+strings.Join(orders(), ", ")+". Within it features are sorted by namespace and name.")
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "Print no column names.")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "The features of all namespaces, those of operators among them.")
@@ -152,6 +158,9 @@ func (o *listOptions) complete(b *base, cmd *cobra.Command) (err error) {
 	if o.namespace = b.namespace(); o.allNamespaces {
 		o.namespace = metav1.NamespaceAll
 	}
+	if err := o.prepareInUse(b); err != nil {
+		return err
+	}
 	o.client, _, err = b.readers(cmd.Context(), &o.observing)
 	return err
 }
@@ -164,7 +173,14 @@ func (o *listOptions) run(ctx context.Context) error {
 	}
 	features = slices.DeleteFunc(features, func(f v1alpha1.Feature) bool { return !o.filter.wants(&f) })
 	slices.SortStableFunc(features, byOrder[strings.ToLower(o.sortBy)])
+	if o.inUse {
+		if features, err = o.countInUse(ctx, features); err != nil {
+			return err
+		}
+	}
 	switch {
+	case structured(o.output) && o.inUse:
+		return printStructured(o.Out, o.output, newObjectsDocument(o.used.ordered(features), true, observedOf(o.client) == nil))
 	case structured(o.output):
 		list := &v1alpha1.FeatureList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "FeatureList"}, Items: []v1alpha1.Feature{}}
 		for i := range features {
@@ -185,6 +201,9 @@ func (o *listOptions) run(ctx context.Context) error {
 	}
 	if err == nil && o.filter.dangling {
 		_, err = fmt.Fprintln(o.ErrOut, howOld)
+	}
+	if err == nil && o.inUse {
+		err = printUnseen(o.ErrOut, o.used.ordered(features))
 	}
 	return err
 }

@@ -49,6 +49,9 @@ type gap struct {
 	err  error
 }
 
+// errInStorage is the reason of a gap that only servers with this system do not have.
+var errInStorage = errors.New("what no server can decode is seen in storage alone, by servers with this system")
+
 // gaps are all of an examination. The zero value is a complete one.
 type gaps []gap
 
@@ -69,9 +72,12 @@ func (g gaps) String() string {
 func (g gaps) next() string {
 	var hidden, failed []string
 	for _, gap := range g {
-		if errors.Is(gap.err, task.ErrNotServed) {
+		switch {
+		case errors.Is(gap.err, task.ErrNotServed):
 			hidden = append(hidden, names(gap.resources)...)
-		} else {
+		case errors.Is(gap.err, errInStorage):
+			// No client can close it.
+		default:
 			failed = append(failed, names(gap.resources)...)
 		}
 	}
@@ -190,12 +196,7 @@ func (v *visible) tasks(ctx context.Context, tasks lifecycle.Tasks) (found strin
 	v.clients.Mapper.Reset()
 	var parts []string
 	for _, t := range tasks {
-		var resources []schema.GroupResource
-		for _, f := range t.Fields {
-			if !slices.Contains(resources, f.Resource) {
-				resources = append(resources, f.Resource)
-			}
-		}
+		resources := resourcesOf(t)
 		hidden, err := v.hidden(resources)
 		if err == nil && len(hidden) > 0 {
 			unseen = append(unseen, gap{hidden, "", task.ErrNotServed})

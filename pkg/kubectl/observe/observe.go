@@ -40,6 +40,8 @@ type Options struct {
 	Parallel int
 	// Timeout ends reading; what was read by then counts. 0 means DefaultTimeout.
 	Timeout time.Duration
+	// ServersOnly reads kube-apiservers alone.
+	ServersOnly bool
 	// Progress, if set, is called with how many of all processes were asked.
 	Progress func(done, all int)
 }
@@ -84,7 +86,11 @@ func Observe(ctx context.Context, config *rest.Config, o Options) (*Cluster, err
 	}
 	r.found.Version = info.GitVersion
 	var all sync.WaitGroup
-	for _, part := range []func(context.Context){r.servers, r.nodes, r.controlPlanePods, r.proxies, r.kubeadm} {
+	parts := []func(context.Context){r.servers, r.nodes, r.controlPlanePods, r.proxies, r.kubeadm}
+	if o.ServersOnly {
+		parts = parts[:1]
+	}
+	for _, part := range parts {
 		all.Go(func() { part(limited) })
 	}
 	all.Wait()

@@ -1,0 +1,386 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
+	"k8s.io/kubernetes-features/pkg/featurelifecycle/history"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
+)
+
+const (
+	// defaultWrites is how many objects a second are changed. A server flow finds by itself
+	// what a server takes; beside it this is careful.
+	defaultWrites = 20
+	// recheck is how often it is made sure, while objects are changed, that no kube-apiserver
+	// has the gate on.
+	recheck = 30 * time.Second
+)
+
+// clientCleaning are the options of clean --client.
+type clientCleaning struct {
+	wanted       bool
+	dryRun       bool
+	allowUntried bool
+	writes       float64
+	assumeOff    []string
+	timeout      time.Duration
+}
+
+// clientFlags are those that need --client, and serverFlags those that it excludes.
+var (
+	clientFlags = []string{"dry-run", "allow-untried", "max-writes", "assume-off", "observe-timeout"}
+	serverFlags = []string{"wait", "timeout", "output"}
+)
+
+func (c *clientCleaning) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&c.wanted, "client", false, "Remove it by this command, as the caller, in a cluster whose servers do not have the API.")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "With --client: have the server try the changes of all objects, and store none.")
+	flags.BoolVar(&c.allowUntried, "allow-untried", false, "With --client: also change objects that cannot be tried, as where a webhook does not support dry runs.")
+	flags.Float64Var(&c.writes, "max-writes", defaultWrites, "With --client: how many writes a second are sent at most.")
+	flags.StringSliceVar(&c.assumeOff, "assume-off", nil, "With --client: components that do not show their gates and of which you know that they have it off: "+strings.Join(builtTogether[1:], ", ")+".")
+	flags.DurationVar(&c.timeout, "observe-timeout", observe.DefaultTimeout, "With --client: how long components are asked for their gates.")
+	completeList(cmd, "assume-off", always(builtTogether[1:]...))
+}
+
+// validate refuses flags that do not go together.
+func (c *clientCleaning) validate(cmd *cobra.Command) error {
+	refused, why := clientFlags, "is for --client"
+	if c.wanted {
+		refused, why = serverFlags, "is not for --client, which ends when it is done"
+	}
+	for _, flag := range refused {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s %s", flag, why)
+		}
+	}
+	if c.writes <= 0 {
+		return fmt.Errorf("--max-writes=%g is not positive", c.writes)
+	}
+	for _, component := range c.assumeOff {
+		// Kube-apiservers can be observed by everybody who may change what they store.
+		if !slices.Contains(builtTogether[1:], component) {
+			return fmt.Errorf("--assume-off=%s is unknown; use %s", component, strings.Join(builtTogether[1:], ", "))
+		}
+	}
+	return (&observing{timeout: c.timeout}).validate()
+}
+
+// clientCleaner removes through the API of a cluster without this system what a gate left.
+type clientCleaner struct {
+	*clientCleaning
+	b        *base
+	name     string
+	entry    catalog.Entry
+	config   *rest.Config
+	visible  *visible
+	progress *progress
+	// checked is when kube-apiservers were observed last.
+	checked time.Time
+}
+
+// runClient is run with --client.
+func (o *cleanOptions) runClient(ctx context.Context, b *base, name string) error {
+	client, _, err := b.readers(ctx, &observing{timeout: o.byClient.timeout})
+	if err != nil {
+		return err
+	}
+	if observedOf(client) == nil {
+		return fmt.Errorf("the servers of this cluster have the API and clean up by themselves, beside all else that goes on: leave out --client")
+	}
+	if _, err := lookUp(ctx, client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name); err != nil {
+		return err
+	}
+	c := &clientCleaner{clientCleaning: &o.byClient, b: b, name: name, progress: o.progress, checked: time.Now()}
+	if c.entry, err = entryOf(name); err != nil {
+		return err
+	}
+	if err := c.refused(observedOf(client)); err != nil {
+		return err
+	}
+	if c.config, err = b.config(b.flags); err != nil {
+		return err
+	}
+	clients, err := b.connectTasks(c.limited())
+	if err != nil {
+		return err
+	}
+	c.visible = &visible{clients}
+	return c.run(ctx)
+}
+
+// limited is the configuration of a client whose writes are limited in rate. Dry runs cost
+// the server as much as writes, but for storage.
+func (c *clientCleaner) limited() *rest.Config {
+	config := rest.CopyConfig(c.config)
+	limiter := flowcontrol.NewTokenBucketRateLimiter(float32(c.writes), 1)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &limitedWrites{next, limiter} })
+	return config
+}
+
+// limitedWrites limits the rate of requests that are not reads.
+type limitedWrites struct {
+	next    http.RoundTripper
+	limiter flowcontrol.RateLimiter
+}
+
+func (l *limitedWrites) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		if err := l.limiter.Wait(request.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return l.next.RoundTrip(request)
+}
+
+// refused returns an error unless the gate is off wherever it is.
+func (c *clientCleaner) refused(cluster *observe.Cluster) error {
+	s := observedStanding(cluster, history.Load(), c.name, c.assumeOff)
+	if s.off() {
+		return nil
+	}
+	next := "turn it off there first (--feature-gates)"
+	switch {
+	case !s.known:
+		next = "kubectl feature list shows which gates they have"
+	case len(s.on) == 0:
+		next = "let it be observed, or name with --assume-off the components of which you know it"
+	}
+	return fmt.Errorf("feature %s: nothing was changed, since %s; %s", c.name, s.problem(), next)
+}
+
+// check makes sure, from time to time, that no kube-apiserver has the gate on: who turns it
+// on while objects are changed does not know of that.
+func (c *clientCleaner) check(ctx context.Context, options observe.Options) error {
+	cluster, err := c.b.observe(ctx, c.config, options)
+	if err != nil {
+		return fmt.Errorf("finding out whether %s is still off: %w", c.name, err)
+	}
+	c.checked = time.Now()
+	if options.ServersOnly {
+		// All else was observed before the first write.
+		cluster.Gaps = slices.DeleteFunc(cluster.Gaps, func(g observe.Gap) bool { return g.Component != observe.APIServer })
+	} else {
+		cluster.Derive(history.Load())
+	}
+	return c.refused(cluster)
+}
+
+// run tries all changes, makes them, and finds out whether something is left.
+func (c *clientCleaner) run(ctx context.Context) error {
+	held, unseen, err := c.try(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w; nothing was changed", errInterrupted)
+	case err != nil:
+		return err
+	case held:
+		fmt.Fprintf(c.b.ErrOut, "%s: nothing was changed, since not all of it could be\n", title(c.name))
+		return exitError(ExitHeld)
+	case c.dryRun:
+		fmt.Fprintf(c.b.Out, "%s: dry run: nothing was changed\n", title(c.name))
+		return exitIf(len(unseen) > 0, ExitUnknown)
+	}
+	// Trying takes a while.
+	if err := c.check(ctx, observe.Options{Timeout: c.timeout}); err != nil {
+		return err
+	}
+	for _, t := range c.tasks() {
+		if err := c.perform(ctx, t); err != nil {
+			return err
+		}
+	}
+	return c.conclude(ctx)
+}
+
+// tasks are those that a client can run.
+func (c *clientCleaner) tasks() []task.Task {
+	return slices.DeleteFunc(slices.Clone([]task.Task(c.entry.OnDisable)), func(t task.Task) bool { return t.Waits || t.NeedsStorage || t.Try == nil })
+}
+
+// try has the server try each change, and prints what came of it. Held is true if one could
+// not be made.
+func (c *clientCleaner) try(ctx context.Context) (held bool, unseen gaps, err error) {
+	c.visible.clients.Mapper.Reset()
+	fmt.Fprintf(c.b.Out, "%s is off wherever it was observed\n", title(c.name))
+	for i, t := range c.entry.OnDisable {
+		line, problem, gap := c.tryTask(ctx, t)
+		c.progress.clear()
+		if err := ctx.Err(); err != nil {
+			return false, nil, err
+		}
+		held = held || problem
+		unseen = append(unseen, gap...)
+		if len(gap) > 0 {
+			line = "not done: " + gap.String()
+		}
+		if _, err := fmt.Fprintf(c.b.Out, "  %d. %s: %s\n", i+1, printable(t.Name), printableLines(line, "     ")); err != nil {
+			return false, nil, err
+		}
+	}
+	return held, unseen, nil
+}
+
+// tryTask tries the changes of one task.
+func (c *clientCleaner) tryTask(ctx context.Context, t task.Task) (line string, held bool, unseen gaps) {
+	resources := resourcesOf(t)
+	missing := func(err error) gaps { return gaps{{resources, "", err}} }
+	hidden, err := c.visible.hidden(resources)
+	switch {
+	case t.NeedsStorage:
+		return "", false, missing(errInStorage)
+	case err != nil:
+		return "", false, missing(err)
+	case len(hidden) > 0:
+		return "", false, missing(task.ErrNotServed)
+	case t.Waits:
+		found, err := t.Find(ctx, c.visible.clients)
+		if err != nil {
+			return "", true, missing(err)
+		}
+		return waited(found), len(found) > 0, nil
+	case t.Try == nil:
+		return "", false, missing(errors.New("no client can do it"))
+	}
+	trial, err := t.Try(ctx, c.visible.clients, task.Attempt{Feature: c.name, Report: func(p task.Progress) {
+		if c.progress.live {
+			c.progress.say(fmt.Sprintf("%s: %d of %d tried", t.Name, p.Done, p.Total))
+		}
+	}})
+	if err != nil {
+		return "", true, missing(err)
+	}
+	return c.tried(&trial), trial.Refused > 0 || trial.Untried > 0 && !c.allowUntried, nil
+}
+
+// waited describes what a task waits for.
+func waited(found []v1alpha1.ResourceLeftovers) string {
+	if len(found) == 0 {
+		return "nothing"
+	}
+	var parts []string
+	for _, l := range found {
+		parts = append(parts, describe(l))
+	}
+	return strings.Join(parts, "; ") + "; their owners have to delete or replace them"
+}
+
+// tried describes a trial.
+func (c *clientCleaner) tried(trial *task.Trial) string {
+	if trial.Objects == 0 {
+		return "nothing"
+	}
+	text := fmt.Sprintf("%s, of which %d can be changed", count(trial.Objects, "object"), trial.Ready)
+	if trial.Refused > 0 {
+		text += fmt.Sprintf("\n%d cannot: %s", trial.Refused, strings.Join(trial.RefusedExamples, "; "))
+	}
+	if trial.Untried > 0 {
+		text += fmt.Sprintf("\n%d could not be tried (--allow-untried changes them, too): %s", trial.Untried, strings.Join(trial.UntriedExamples, "; "))
+	}
+	return text
+}
+
+// perform runs a task until nothing is left, or until the first surprise.
+func (c *clientCleaner) perform(ctx context.Context, t task.Task) error {
+	resources := resourcesOf(t)
+	if hidden, err := c.visible.hidden(resources); err == nil && len(hidden) > 0 {
+		return nil
+	}
+	var mu sync.Mutex
+	last := task.Progress{}
+	err := t.Run(ctx, c.visible.clients, task.Attempt{
+		Feature: c.name, StopAtFirst: true,
+		Check: func(ctx context.Context) error {
+			if time.Since(c.checked) < recheck {
+				return nil
+			}
+			return c.check(ctx, observe.Options{Timeout: c.timeout, ServersOnly: true})
+		},
+		Report: func(p task.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			last = p
+			if c.progress.live {
+				c.progress.say(fmt.Sprintf("%s %s %s", t.Name, bar(p.Done, p.Total), p.Message))
+			}
+		},
+	})
+	c.progress.clear()
+	var blocked *task.BlockedError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w in %s, with %d of %d objects done; the same command goes on with what is left", errInterrupted, t.Name, last.Done, last.Total)
+	case errors.As(err, &blocked):
+		fmt.Fprintf(c.b.ErrOut, "%s: %s: %s\n", title(c.name), printable(t.Name), printableLines(blocked.Message, "  "))
+		return exitError(ExitHeld)
+	}
+	return fmt.Errorf("feature %s: stopped at the first surprise, with %d of %d objects of task %s done: %w; what was changed stays so; find out why, and repeat the command, which goes on with what is left", c.name, last.Done, last.Total, t.Name, err)
+}
+
+// conclude finds out whether something is left, and says so.
+func (c *clientCleaner) conclude(ctx context.Context) error {
+	results := c.visible.examine(ctx, []catalog.Entry{c.entry}, examination{}, c.progress.examined)
+	c.progress.clear()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w; what was found was removed", errInterrupted)
+	}
+	if results[0].left() {
+		var parts []string
+		for _, t := range results[0].tasks {
+			for _, l := range t.found {
+				parts = append(parts, describe(l))
+			}
+		}
+		fmt.Fprintf(c.b.ErrOut, "%s: something is left, or was written meanwhile: %s\n", title(c.name), printable(strings.Join(parts, "; ")))
+		return exitError(ExitHeld)
+	}
+	if len(results[0].unseen) > 0 {
+		fmt.Fprintf(c.b.Out, "%s: nothing is left of what can be seen\n", title(c.name))
+		if err := printUnseen(c.b.ErrOut, results); err != nil {
+			return err
+		}
+		return exitError(ExitUnknown)
+	}
+	_, err := fmt.Fprintf(c.b.Out, "%s: nothing is left\n", title(c.name))
+	return err
+}
+
+// exitIf ends a command with a code under a condition.
+func exitIf(condition bool, code int) error {
+	if condition {
+		return exitError(code)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package feature
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/lifecycle/task"
+)
+
+// objectsDocument is the output of leftovers and of list --in-use, as json and yaml.
+type objectsDocument struct {
+	metav1.TypeMeta `json:",inline"`
+	// Features are sorted by name.
+	Features []featureObjects `json:"features"`
+}
+
+// featureObjects is what the objects of a cluster have of one gate.
+type featureObjects struct {
+	Name string `json:"name"`
+	// InUse is true if the gate is on, so that nothing of it is left over.
+	InUse bool `json:"inUse"`
+	// Stateless has the reason why the gate stores nothing.
+	Stateless string `json:"stateless,omitempty"`
+	// Objects are those that have something of it. For a gate that is on, each object counts
+	// once, and otherwise for each task that finds something in it.
+	Objects []foundObjects `json:"objects"`
+	// Unseen are the reasons why others may have something.
+	Unseen []unseenObjects `json:"unseen,omitempty"`
+}
+
+// foundObjects are those in which one task found something.
+type foundObjects struct {
+	v1alpha1.ResourceLeftovers `json:",inline"`
+	// Task is the task of the gate that handles them, if one does.
+	Task string `json:"task,omitempty"`
+	// RemovedBy says what removes it.
+	RemovedBy string `json:"removedBy,omitempty"`
+	// Retained has the reason why it stays.
+	Retained string `json:"retained,omitempty"`
+}
+
+// unseenObjects could not be examined.
+type unseenObjects struct {
+	Resources []string `json:"resources"`
+	Field     string   `json:"field,omitempty"`
+	Reason    string   `json:"reason"`
+	Next      string   `json:"next,omitempty"`
+}
+
+// newObjectsDocument is the document of what was found. Server is true for a cluster whose
+// servers have the API.
+func newObjectsDocument(results []gateObjects, inUse, server bool) *objectsDocument {
+	doc := &objectsDocument{TypeMeta: metav1.TypeMeta{APIVersion: "objects.features.k8s.io/v1alpha1", Kind: "FeatureObjects"}, Features: []featureObjects{}}
+	for i := range results {
+		g := &results[i]
+		f := featureObjects{Name: string(g.entry.Name), InUse: inUse, Stateless: g.entry.Stateless, Objects: []foundObjects{}}
+		for _, l := range g.found {
+			f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: l})
+		}
+		for _, t := range g.tasks {
+			for _, l := range t.found {
+				f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: l, Task: t.task.Name, RemovedBy: removedBy(f.Name, t.task, server)})
+			}
+		}
+		for _, r := range g.retained {
+			f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: r.found, RemovedBy: "nothing: it stays", Retained: r.why})
+		}
+		for _, u := range g.unseen {
+			f.Unseen = append(f.Unseen, unseenObjects{Resources: names(u.resources), Field: u.path, Reason: u.err.Error(), Next: gaps{u}.next()})
+		}
+		doc.Features = append(doc.Features, f)
+	}
+	return doc
+}
+
+// removedBy is what removes what a task finds.
+func removedBy(gate string, t task.Task, server bool) string {
+	switch {
+	case t.Waits:
+		return "their owners, who delete or replace them"
+	case server:
+		return "kubectl feature clean " + gate
+	case t.Try != nil:
+		return "kubectl feature clean " + gate + " --client"
+	default:
+		return "servers with this system"
+	}
+}
+
+// printUnseen writes what could not be examined, each once.
+func printUnseen(w io.Writer, results []gateObjects) error {
+	type line struct{ what, next string }
+	var lines []line
+	gates := map[line][]string{}
+	for i := range results {
+		for _, u := range results[i].unseen {
+			l := line{gaps{u}.String(), gaps{u}.next()}
+			if !slices.Contains(lines, l) {
+				lines = append(lines, l)
+			}
+			gates[l] = append(gates[l], string(results[i].entry.Name))
+		}
+	}
+	for _, l := range lines {
+		text := fmt.Sprintf("Not examined (%s): %s", shortNames(slices.Compact(gates[l])), strings.TrimPrefix(l.what, "looking for "))
+		if l.next != "" {
+			text += "; " + l.next
+		}
+		if _, err := fmt.Fprintln(w, printable(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
