@@ -349,6 +349,14 @@ upstream-kubelets: ## Build the unchanged kubelets of three minor versions befor
 	$(foreach module,$(KUBELETS),$(call build_kubelet,$(module),$(call older_version,$(module))))
 build_kubelet = $(call build_older,$(1),kubelet,$(2),$(OUT_DIR)/kubelets/1.$(call minor_of,$(2)))
 
+# kube-apiservers of clusters that kubectl feature looks at: those of two minor versions before.
+SERVERS := previous kubelets/1.35
+
+.PHONY: upstream-servers
+upstream-servers: ## Build the unchanged kube-apiservers of two minor versions before into _output/servers.
+	$(foreach module,$(SERVERS),$(call build_server,$(module),$(call older_version,$(module))))
+build_server = $(call build_older,$(1),kube-apiserver,$(2),$(OUT_DIR)/servers/1.$(call minor_of,$(2)))
+
 .PHONY: features-previous
 features-previous: ## Build this repository's own kube-apiserver of the minor version before into _output/previous.
 	OUT='$(OUT_DIR)' hack/build-previous.sh

@@ -62,6 +62,9 @@ var wordings = map[string][]wording{
 		{`a minor version, from "make upstream-kubelets".
 // It`, `a minor version, which
 // is in _output/kubelets when it was built from upstream's tag. It`},
+		{`a minor version, from "make
+// upstream-servers". It`, `a minor version,
+// which is in _output/servers when it was built from upstream's tag. It`},
 		{`a binary that a target of the Makefile builds beside those of "make all".`, `a binary in a folder beside those of make.`},
 		{`build it with \"make %s\"", what, err, target)`, `build it from its tag, and put it there", what, err)`},
 	},

@@ -44,6 +44,7 @@ var builds = map[string]build{
 	"upstream":           {Inputs: []string{"go.mod", "go.sum", "go.work", "go.work.sum"}},
 	"upstream-previous":  {Inputs: []string{"hack/previous"}},
 	"upstream-kubelets":  {Inputs: []string{"hack/previous", "hack/kubelets"}},
+	"upstream-servers":   {Inputs: []string{"hack/previous", "hack/kubelets"}},
 	"features-previous":  {Inputs: []string{"hack/previous", "hack/build-previous.sh"}},
 	"_output/tools/kind": {Inputs: []string{"hack/tools"}},
 	"_output/debian":     {},

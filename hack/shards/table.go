@@ -176,7 +176,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "stock", Covers: "kubectl feature with upstream's binaries alone, which do not have the API", Root: true,
-		Packages: []string{"./test/e2e_features/stock"}, Needs: []string{"all", "upstream", "upstream-kubelets"},
+		Packages: []string{"./test/e2e_features/stock"}, Needs: []string{"all", "upstream", "upstream-kubelets", "upstream-servers"},
 	},
 	{
 		Name: "adopted", Covers: "a cluster that had leftovers before",

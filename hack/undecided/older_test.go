@@ -67,6 +67,8 @@ func TestOlderVersionsOfTests(t *testing.T) {
 		next          string
 	}{
 		{"Makefile", `KUBELETS := previous kubelets/(1\.\d+) kubelets/(1\.\d+)\n`, olderThan(minor, 2, 3), "change KUBELETS"},
+		{"Makefile", `SERVERS := previous kubelets/(1\.\d+)\n`, olderThan(minor, 2, 2), "change SERVERS"},
+		{"test/e2e_features/stock/stock_test.go", `"node-3": "(1\.\d+)"`, olderThan(minor, 2, 2), "change the map kubelets and the list servers"},
 		{"hack/verify-modules.sh", `\bhack/kubelets/(1\.\d+)`, olderThan(minor, 2, 3), "change the list long"},
 		{"test/e2e_features/versions/kubelets/kubelets_test.go", `"node-\d": "(1\.\d+)"`, olderThan(minor, 1, 3), "change the map older"},
 		{"hack/shards/table.go", `Name: "gates-(1\.\d+)"`, olderThan(minor, 1, 3), "rename these shards"},

@@ -71,6 +71,13 @@ func OlderKubelet(t testing.TB, minor string) string {
 	return older(t, "kubelet of "+minor, "upstream-kubelets", "kubelets", minor, "kubelet")
 }
 
+// OlderServer is the unchanged kube-apiserver of a minor version, from "make
+// upstream-servers". It is left out as Previous is.
+func OlderServer(t testing.TB, minor string) string {
+	t.Helper()
+	return older(t, "kube-apiserver of "+minor, "upstream-servers", "servers", minor, "kube-apiserver")
+}
+
 // older is a binary that a target of the Makefile builds beside those of "make all".
 func older(t testing.TB, what, target string, path ...string) string {
 	t.Helper()

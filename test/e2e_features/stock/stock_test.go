@@ -81,6 +81,38 @@ func start(t *testing.T) *framework.Cluster {
 	return framework.Start(t, config)
 }
 
+// servers are the minor versions of older servers.
+var servers = []string{"1.36", "1.35"}
+
+// TestOlderServers: clusters of older versions, whose metrics, APIs and gates differ, are
+// shown, too.
+func TestOlderServers(t *testing.T) {
+	for _, minor := range servers {
+		t.Run(minor, func(t *testing.T) {
+			c := framework.Start(t, localcluster.Config{
+				Only:      []string{localcluster.Etcd, localcluster.APIServer},
+				Binaries:  map[string]string{localcluster.APIServer: framework.OlderServer(t, minor)},
+				ExtraArgs: map[string][]string{localcluster.APIServer: {"--feature-gates=" + gate + "=true"}},
+			})
+			k := c.Kubectl("")
+			var list v1alpha1.FeatureList
+			if err := json.Unmarshal([]byte(k.Output(t, "feature", "list", "-o", "json")), &list); err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(list.Items, func(f v1alpha1.Feature) bool { return f.Name == gate })
+			if at < 0 || list.Items[at].Status.Configured == nil || !list.Items[at].Status.Configured.Value || list.Items[at].Status.Stage != v1alpha1.StageAlpha || len(list.Items) < 100 {
+				t.Errorf("%d gates were observed, and %s is %d of them; want it on, and Alpha: %+v", len(list.Items), gate, at, list.Items)
+			}
+			if output := k.Output(t, "feature", "list", "--in-use"); !strings.Contains(output, gate) || !strings.Contains(output, "IN USE") {
+				t.Errorf("what uses %s is not counted:\n%s", gate, output)
+			}
+			if output, complaint := k.Run(t, "feature", "leftovers"); !strings.Contains(complaint, "Not examined, since a process has them on: ") || !strings.Contains(complaint, gate) || strings.Contains(complaint, "exit status 3") {
+				t.Errorf("leftovers: %s\n%s", complaint, output)
+			}
+		})
+	}
+}
+
 // process is one of "kubectl feature uses -o json".
 type process struct {
 	Component, Instance, Version, Observed string
@@ -120,13 +152,13 @@ func TestStock(t *testing.T) {
 		}
 		return nil
 	})
-	servers := 0
+	observedServers := 0
 	for _, p := range s.Processes {
 		if p.Queried != nil || p.Observed == "" {
 			t.Errorf("%+v: that it queries the gate cannot be observed, and its source is to be shown", p)
 		}
 		if p.Component == localcluster.APIServer {
-			servers++
+			observedServers++
 			continue
 		}
 		want := p.Instance == differing
@@ -138,12 +170,13 @@ func TestStock(t *testing.T) {
 		}
 	}
 	// The administrator's address leads to the first server, and the second has a Lease.
-	if servers != 1 || !strings.Contains(strings.Join(s.Unknown, "\n"), "1 of 2 did not answer") {
-		t.Errorf("%d kube-apiservers were observed, want 1, and that another one did not answer among %q", servers, s.Unknown)
+	if observedServers != 1 || !strings.Contains(strings.Join(s.Unknown, "\n"), "1 of 2 did not answer") {
+		t.Errorf("%d kube-apiservers were observed, want 1, and that another one did not answer among %q", observedServers, s.Unknown)
 	}
 	t.Run("balancer", func(t *testing.T) { checkBalancer(t, c) })
 	checkShown(t, k)
 	t.Run("viewer", func(t *testing.T) { checkViewer(t, c) })
+	t.Run("leftovers", func(t *testing.T) { checkLeftovers(t, c) })
 }
 
 // checkShown covers the other commands that read.
@@ -180,23 +213,29 @@ func checkShown(t *testing.T, k framework.Kubectl) {
 // both are observed, and a gate that differs is named.
 func checkBalancer(t *testing.T, c *framework.Cluster) {
 	t.Helper()
-	balancer, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer balancer.Close()
-	var servers []string
-	for i := range 2 {
-		servers = append(servers, strings.TrimPrefix(c.Server(localcluster.Nth(localcluster.APIServer, i+1)), "https://"))
-	}
-	go balance(balancer, servers)
 	k := c.Kubectl("")
-	output := k.Output(t, "feature", "describe", ofServers, "--server=https://"+balancer.Addr().String())
+	output := k.Output(t, "feature", "describe", ofServers, "--server="+balanced(t, c))
 	for _, text := range []string{"ServersDisagree", "on in server", "off in server"} {
 		if !strings.Contains(output, text) {
 			t.Errorf("kubectl feature describe %s through a balancer does not show %q:\n%s", ofServers, text, output)
 		}
 	}
+}
+
+// balanced is an address that leads to both servers until the test ends.
+func balanced(t *testing.T, c *framework.Cluster) string {
+	t.Helper()
+	balancer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = balancer.Close() })
+	var servers []string
+	for i := range 2 {
+		servers = append(servers, strings.TrimPrefix(c.Server(localcluster.Nth(localcluster.APIServer, i+1)), "https://"))
+	}
+	go balance(balancer, servers)
+	return "https://" + balancer.Addr().String()
 }
 
 // balance forwards connections to servers, one after the other.
