@@ -19,8 +19,10 @@ package gatefiles
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +92,55 @@ func describe(result Result) string {
 func TestFormats(t *testing.T) {
 	r := Reader{}
 	golden(t, "formats.txt", describe(r.Read([]string{"testdata"})))
+}
+
+// TestFormatsTable shows what was found in each of these files, whose first line names the
+// tool and version whose documentation has the shape.
+func TestFormatsTable(t *testing.T) {
+	r := Reader{}
+	result := r.Read([]string{"testdata"})
+	type row struct{ processes, flags, values, apis, unread, wrong int }
+	rows := map[string]*row{}
+	of := func(s Source) *row {
+		if rows[s.File] == nil {
+			rows[s.File] = &row{}
+		}
+		return rows[s.File]
+	}
+	for _, p := range result.Processes {
+		of(p.Source).processes++
+		of(p.Source).apis += len(p.APIs)
+	}
+	for _, s := range result.Settings {
+		if s.Flag {
+			of(s.Source).flags++
+		} else {
+			of(s.Source).values++
+		}
+	}
+	for _, u := range result.Unread {
+		of(u.Source).unread++
+	}
+	for _, p := range result.Problems {
+		of(p.Source).wrong++
+	}
+	var text strings.Builder
+	text.WriteString("| file | written for | processes | gates of flags | gates of configurations | APIs | parts named as not read | errors |\n| --- | --- | --: | --: | --: | --: | --: | --: |\n")
+	for _, file := range slices.Sorted(maps.Keys(rows)) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(data), "\n")
+		tool := ""
+		if comment, commented := strings.CutPrefix(first, "# "); commented {
+			tool, _, _ = strings.Cut(comment, ": ")
+			tool = strings.TrimSuffix(tool, ".")
+		}
+		f := rows[file]
+		fmt.Fprintf(&text, "| %s | %s | %d | %d | %d | %d | %d | %d |\n", strings.TrimPrefix(filepath.ToSlash(file), "testdata/"), tool, f.processes, f.flags, f.values, f.apis, f.unread, f.wrong)
+	}
+	golden(t, "formats.md", text.String())
 }
 
 // TestPlacesHaveTheirText: each setting is at the place where its name is written.
