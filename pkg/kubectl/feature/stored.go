@@ -84,15 +84,6 @@ type examination struct {
 	retained bool
 }
 
-// total is the number of objects.
-func (g *gateObjects) total() int64 {
-	var n int64
-	for _, l := range g.found {
-		n += l.Count
-	}
-	return n
-}
-
 // left is true if a task finds something.
 func (g *gateObjects) left() bool {
 	return slices.ContainsFunc(g.tasks, func(t taskFound) bool { return len(t.found) > 0 })
