@@ -221,7 +221,11 @@ func (o *leftoversOptions) print(results []gateObjects, server bool) error {
 	for _, r := range newObjectsDocument(results, false, server).Features {
 		for _, found := range r.Objects {
 			name := schema.GroupResource{Group: found.Group, Resource: found.Resource}.String()
-			rows = append(rows, []string{r.Name, name, o.field(found), fmt.Sprint(found.Count), o.examples(found), found.RemovedBy})
+			by := found.RemovedBy
+			if o.output == outputWide && found.Retained != "" {
+				by += ": " + found.Retained
+			}
+			rows = append(rows, []string{r.Name, name, o.field(found), fmt.Sprint(found.Count), o.examples(found), by})
 		}
 	}
 	if len(rows) > 0 {

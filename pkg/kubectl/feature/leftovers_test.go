@@ -90,7 +90,7 @@ var storedKinds = []schema.GroupVersionKind{
 const (
 	scalerJSON = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"namespace":"shop","name":"web","uid":"1","resourceVersion":"7"},"spec":{"behavior":{"scaleUp":{"tolerance":"0.05"},"scaleDown":{"tolerance":"0.05"}}}}`
 	otherJSON  = `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"namespace":"shop","name":"api","uid":"2","resourceVersion":"7"},"spec":{"behavior":{"scaleUp":{"tolerance":"0.1"}}}}`
-	signalJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"web-0","uid":"3","resourceVersion":"7"},"spec":{"containers":[{"lifecycle":{"stopSignal":"SIGUSR1"}}]},"status":{"containerStatuses":[{"stopSignal":"SIGUSR1"}]}}`
+	signalJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"shop","name":"web-0","uid":"3","resourceVersion":"7"},"spec":{"containers":[{"lifecycle":{"stopSignal":"SIGUSR1"}}]},"status":{"containerStatuses":[{"stopSignal":"SIGUSR1"}],"initContainerStatuses":[{"stopSignal":"SIGUSR1"}]}}`
 	jobJSON    = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"shop","name":"queue","uid":"4","resourceVersion":"7"},"spec":{"managedBy":"example.com/queue"}}`
 )
 
@@ -142,7 +142,7 @@ func TestStoredOfGates(t *testing.T) {
 	var all strings.Builder
 	s := newStoring(t, scalerJSON, otherJSON, signalJSON, jobJSON)
 	for _, command := range []string{
-		"leftovers", "leftovers " + tolerance + " -o wide", "leftovers " + tolerance + " " + signals + " -o json", "leftovers " + signals + " --no-headers",
+		"leftovers", "leftovers " + tolerance + " -o wide", "leftovers " + tolerance + " " + signals + " -o json", "leftovers " + signals + " --no-headers", "leftovers " + signals + " --retained -o wide",
 		"leftovers " + jobOwner, "leftovers " + maxDown, "leftovers Nope", "leftovers -n other", "leftovers -o name",
 		"list --in-use", "list --in-use -o json", "list --in-use -A", "list --in-use -o name",
 	} {

@@ -83,7 +83,7 @@ func newObjectsDocument(results []gateObjects, inUse, server bool) *objectsDocum
 			}
 		}
 		for _, r := range g.retained {
-			f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: r.found, RemovedBy: "nothing: it stays", Retained: r.why})
+			f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: r.found, RemovedBy: "nothing; it stays", Retained: r.why})
 		}
 		for _, u := range g.unseen {
 			f.Unseen = append(f.Unseen, unseenObjects{Resources: names(u.resources), Field: u.path, Reason: u.err.Error(), Next: gaps{u}.next()})
