@@ -112,32 +112,43 @@ func checkLeftovers(t *testing.T, c *framework.Cluster) {
 	}
 
 	refuse(t, c)
-	framework.Eventually(t, "the policy to refuse the dry run", func() error {
-		output, complaint := feature("clean", "--client", unseen, filling)
-		if !strings.Contains(output, "1 cannot: held.example.com: ") || !strings.Contains(complaint, "nothing was changed") {
-			return fmt.Errorf("%s\n%s", complaint, output)
-		}
-		return nil
-	})
+	waitForRefusal(t, c, true)
+	output, complaint = feature("clean", "--client", unseen, filling)
+	if !strings.Contains(output, "1 cannot: held.example.com: ") || !strings.Contains(complaint, "nothing was changed") {
+		t.Errorf("the object that a policy holds is not named: %s\n%s", complaint, output)
+	}
 	if output, _ := feature("leftovers", filling, "-o", "json"); fillings(t, output, false) != 2 {
 		t.Errorf("a refused clean-up changed something:\n%s", output)
 	}
 	if err := c.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "held", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, "the policy to be gone from all servers, and the clean-up to end", func() error {
-		output, complaint := feature("clean", "--client", unseen, filling)
-		if !strings.Contains(output, filling+": nothing is left\n") {
-			return fmt.Errorf("%s\n%s", complaint, output)
-		}
-		return nil
-	})
+	waitForRefusal(t, c, false)
+	if output, complaint := feature("clean", "--client", unseen, filling); complaint != "" || !strings.Contains(output, "2 objects, of which 2 can be changed") || !strings.Contains(output, filling+": nothing is left\n") {
+		t.Errorf("the clean-up: %s\n%s", complaint, output)
+	}
 	if output, complaint := feature("leftovers", filling, "-o", "json"); fillings(t, output, false) != 0 {
 		t.Errorf("something is left: %s\n%s", complaint, output)
 	}
 	driver, err := c.Kube.StorageV1().CSIDrivers().Get(t.Context(), "held.example.com", metav1.GetOptions{})
 	if err != nil || driver.Spec.AttachRequired == nil {
 		t.Errorf("the CSIDriver is %+v, %v; want all else that the server defaults", driver, err)
+	}
+}
+
+// waitForRefusal waits until both servers refuse changes of the CSIDriver, or neither does.
+func waitForRefusal(t *testing.T, c *framework.Cluster, refused bool) {
+	t.Helper()
+	k := c.Kubectl("")
+	for i := range 2 {
+		server := c.Server(localcluster.Nth(localcluster.APIServer, i+1))
+		framework.Eventually(t, fmt.Sprintf("server %d to refuse changes: %t", i+1, refused), func() error {
+			output, complaint := k.Run(t, "label", "csidriver", "held.example.com", "try=it", "--dry-run=server", "--server="+server)
+			if strings.Contains(complaint, "this one is held") != refused {
+				return fmt.Errorf("%s\n%s", complaint, output)
+			}
+			return nil
+		})
 	}
 }
 
