@@ -32,7 +32,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
-// page is the data of the template of "report", in its order.
+// page is the data of the page of "report", in its order.
 type page struct {
 	// Cluster is the context's name, Version that of kube-apiserver. Namespace is ""
 	// for all.
@@ -159,7 +159,7 @@ type cellPart struct {
 	Symbol, Text, Class string
 }
 
-// pageOf prepares what the template shows.
+// pageOf prepares what the page shows.
 func pageOf(features []v1alpha1.Feature, all reported) page {
 	p := page{Written: time.Now().UTC(), Unread: all.unread, Missing: (&found{features: features}).missing(), Kinds: troubleKinds}
 	byComponent := p.countReports(all.reports)

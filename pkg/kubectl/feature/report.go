@@ -18,13 +18,6 @@ package feature
 
 import (
 	"context"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
-	"fmt"
-	"html/template"
-	"io"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -50,41 +43,6 @@ Exit codes: 0 written; 3 the command failed.`
   # Those of operators, too
   kubectl feature report -o html -A > features.html`
 )
-
-var (
-	//go:embed report.html
-	reportPage string
-	//go:embed report.css
-	reportStyle string
-	//go:embed report.js
-	reportScript string
-)
-
-// reportTemplate escapes what comes from the cluster, as the place in the page
-// demands.
-var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"style":  func() template.CSS { return template.CSS(reportStyle) },
-	"script": func() template.JS { return template.JS(reportScript) },
-	"policy": policy,
-	"number": number[int64], "number32": number[int32],
-	"words": func(name string) []string { return word.FindAllString(name, -1) },
-}).Parse(reportPage))
-
-// word matches the words of gates' names, between which long names may be broken.
-// Together they are the whole name, whatever its characters.
-var word = regexp.MustCompile(`(?s)[A-Z]+[^A-Z]*|[^A-Z]+`)
-
-// policy makes the browser load nothing, and run only the page's own style and
-// script, by their hashes. If text from the cluster ever got past the template's
-// escaping, it would still not run.
-func policy() template.HTML {
-	hash := func(text string) string {
-		sum := sha256.Sum256([]byte(text))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return template.HTML(fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src %s; script-src %s">`,
-		hash(reportStyle), hash(reportScript)))
-}
 
 // reportOptions are the options of report.
 type reportOptions struct {
@@ -145,11 +103,4 @@ func (o *reportOptions) run(ctx context.Context) error {
 		p.Version = v.GitVersion
 	}
 	return writePage(o.Out, p)
-}
-
-func writePage(w io.Writer, p page) error {
-	if err := reportTemplate.Execute(w, p); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	return nil
 }
