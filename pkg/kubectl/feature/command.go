@@ -86,11 +86,8 @@ func newCommand(b *base) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl feature"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version.Get().String(),
 	}
-	// As in all binaries; cobra's own flag would take -v, too.
-	cmd.Flags().Bool("version", false, "Print version information and quit.")
-	cmd.SetVersionTemplate("Kubernetes {{.Version}}\n")
+	addVersion(cmd)
 	cmd.SetIn(b.In)
 	cmd.SetOut(b.Out)
 	cmd.SetErr(b.ErrOut)
@@ -102,6 +99,19 @@ func newCommand(b *base) *cobra.Command {
 	cmd.AddCommand(newEnable(b), newDisable(b), newReset(b), newUpgradeCheck(b), newGates(b), newLeftovers(b))
 	cmd.SetHelpCommand(newHelp())
 	return cmd
+}
+
+// addVersion adds the flag --version, as all binaries have it. Cobra's own flag would take
+// -v, too, and its text would be a template, which makes a linker keep all methods.
+func addVersion(cmd *cobra.Command) {
+	show := cmd.Flags().Bool("version", false, "Print version information and quit.")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !*show {
+			return cmd.Help()
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "Kubernetes", version.Get())
+		return err
+	}
 }
 
 // newHelp is cobra's command, but for a name that no command has: that is an error.
