@@ -76,9 +76,14 @@ func TestObjects(t *testing.T) {
 			"wait A B --for=condition=Consistent --timeout=1s -o name",
 			"wait A B --for=state=On --timeout=1s -o json",
 			"clean Dangling -o name",
+			"resume B --dry-run=server -o jsonpath-as-json={.metadata.name}",
+			"resume B --dry-run=server -o jsonpath --template={.kind}",
 			"pause A -o table",
 			"wait A --for=state=On -o wide",
 			"clean A -o wide",
+			"pause A -o jsonpath",
+			"pause A -o go-template={{.kind}}",
+			"clean A --template={{.kind}}",
 		))
 	})
 }

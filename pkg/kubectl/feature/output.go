@@ -54,6 +54,10 @@ func checkOutput(output string, formats ...string) error {
 	if output == "" || slices.Contains(formats, output) {
 		return nil
 	}
+	return unknownOutput(output, formats)
+}
+
+func unknownOutput(output string, formats []string) error {
 	return fmt.Errorf("unknown output format %q; use %s", output, strings.Join(formats, ", "))
 }
 
