@@ -46,7 +46,7 @@ With --wait the command follows the transition until nothing is left, or user ac
 With --client this command removes it, as the caller, in a cluster whose servers do not have the API, such as one of upstream's. It
 refuses where a component has the gate on, or cannot be observed. First the server tries the change of each object (dry run); one that
 is refused, or in which the server would change something else, too, ends the command before anything is changed. Then objects are
-changed page by page, at most --max-writes a second, until the first surprise. A command that was interrupted is repeated, and goes on.
+changed page by page, at most --max-writes a second, until the first surprise. Repeat a command that was interrupted: it continues with what is left.
 
 With --output the Feature is printed, as it is once the clean-up has started or, with --wait, has ended.
 

@@ -116,7 +116,7 @@ func (o *cleanOptions) runClient(ctx context.Context, b *base, name string) erro
 		return err
 	}
 	if observedOf(client) == nil {
-		return fmt.Errorf("the servers of this cluster have the API and clean up by themselves, beside all else that goes on: leave out --client")
+		return fmt.Errorf("the servers of this cluster have the API and remove leftovers by themselves, while the cluster is in use: leave out --client")
 	}
 	if _, err := lookUp(ctx, client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name); err != nil {
 		return err
@@ -341,12 +341,12 @@ func (c *clientCleaner) perform(ctx context.Context, t task.Task) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w in %s, with %d of %d objects done; the same command goes on with what is left", errInterrupted, t.Name, last.Done, last.Total)
+		return fmt.Errorf("%w in %s, with %d of %d objects done; the same command continues with what is left", errInterrupted, t.Name, last.Done, last.Total)
 	case errors.As(err, &blocked):
 		fmt.Fprintf(c.b.ErrOut, "%s: %s: %s\n", title(c.name), printable(t.Name), printableLines(blocked.Message, "  "))
 		return exitError(ExitHeld)
 	}
-	return fmt.Errorf("feature %s: stopped at the first surprise, with %d of %d objects of task %s done: %w; what was changed stays so; find out why, and repeat the command, which goes on with what is left", c.name, last.Done, last.Total, t.Name, err)
+	return fmt.Errorf("feature %s: stopped at the first surprise, with %d of %d objects of task %s done: %w; what was changed stays so; find out why, and repeat the command, which continues with what is left", c.name, last.Done, last.Total, t.Name, err)
 }
 
 // conclude finds out whether something is left, and says so.

@@ -274,7 +274,7 @@ func TestCleanInterrupted(t *testing.T) {
 		return false, nil, nil
 	})
 	out := s.runIn(ctx, "clean "+tolerance+" --client --assume-off=kube-scheduler")
-	if !strings.Contains(out, "interrupted in ClearField/horizontalpodautoscalers.autoscaling/spec.behavior.scaleUp.tolerance") || !strings.Contains(out, "the same command goes on with what is left") {
+	if !strings.Contains(out, "interrupted in ClearField/horizontalpodautoscalers.autoscaling/spec.behavior.scaleUp.tolerance") || !strings.Contains(out, "the same command continues with what is left") {
 		t.Errorf("got\n%s", out)
 	}
 }

@@ -155,7 +155,7 @@ type Task struct {
 	Obstacles func(ctx context.Context, clients Clients) (Outlook, error)
 	// Try does what Run would do with each object, and stores nothing: the server answers
 	// as to a dry run. It shows what else the server would change if Clients.Metadata is
-	// nil. Of the attempt, Check and Report are used. It is nil for a task that changes
+	// nil. Check and Report of the attempt are used. It is nil for a task that changes
 	// nothing, or of which that cannot be tried.
 	Try func(ctx context.Context, clients Clients, attempt Attempt) (Trial, error)
 	// Deadline bounds one attempt, and one search for leftovers; 0 means DefaultDeadline.
