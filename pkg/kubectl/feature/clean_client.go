@@ -341,12 +341,21 @@ func (c *clientCleaner) perform(ctx context.Context, t task.Task) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w in %s, with %d of %d objects done; the same command continues with what is left", errInterrupted, t.Name, last.Done, last.Total)
+		return fmt.Errorf("%w in %s, %s; the same command continues with what is left", errInterrupted, t.Name, doneBy(last))
 	case errors.As(err, &blocked):
 		fmt.Fprintf(c.b.ErrOut, "%s: %s: %s\n", title(c.name), printable(t.Name), printableLines(blocked.Message, "  "))
 		return exitError(ExitHeld)
 	}
-	return fmt.Errorf("feature %s: stopped at the first surprise, with %d of %d objects of task %s done: %w; what was changed stays so; find out why, and repeat the command, which continues with what is left", c.name, last.Done, last.Total, t.Name, err)
+	return fmt.Errorf("feature %s: stopped at the first surprise, in task %s, %s: %w; what was changed stays so; find out why, and repeat the command, which continues with what is left", c.name, t.Name, doneBy(last), err)
+}
+
+// doneBy describes the progress of an attempt that ended early. Objects of the page that was
+// under way are not counted.
+func doneBy(last task.Progress) string {
+	if last.Total == 0 {
+		return "in the first page of objects"
+	}
+	return fmt.Sprintf("with at least %d of %d objects done", last.Done, last.Total)
 }
 
 // conclude finds out whether something is left, and says so.

@@ -168,21 +168,31 @@ func (o *leftoversOptions) entries(ctx context.Context, names []string) ([]catal
 		return o.named(ctx, known, names)
 	}
 	var entries []catalog.Entry
-	var others []string
+	on, differing := 0, []string{}
 	for _, entry := range catalog.All() {
 		f := known[string(entry.Name)]
 		if f == nil || len(entry.Stores())+len(entry.OnDisable) == 0 {
 			continue
 		}
 		s := standingOf(o.client, f, nil)
-		if len(s.on) > 0 || !s.known {
-			others = append(others, string(entry.Name))
-			continue
+		switch value, known := expectedValue(f); {
+		case !s.known:
+		case len(s.on) == 0:
+			entries = append(entries, entry)
+		case known && !value:
+			differing = append(differing, string(entry.Name))
+		default:
+			on++
 		}
-		entries = append(entries, entry)
 	}
-	if len(others) > 0 && !structured(o.output) {
-		_, err = fmt.Fprintf(o.ErrOut, "Not examined, since a process has them on: %s. \"kubectl feature list --in-use\" shows what uses them.\n", printable(strings.Join(others, ", ")))
+	if structured(o.output) {
+		return entries, nil
+	}
+	if on > 0 {
+		_, err = fmt.Fprintf(o.ErrOut, "Not examined: %s on; \"kubectl feature list --in-use\" shows what uses them.\n", count(int64(on), "gate")+map[bool]string{true: " that is", false: " that are"}[on == 1])
+	}
+	if len(differing) > 0 && err == nil {
+		_, err = fmt.Fprintf(o.ErrOut, "Not examined, since they are off in kube-apiserver and on in another process: %s; \"kubectl feature uses NAME\" names it.\n", printable(strings.Join(differing, ", ")))
 	}
 	return entries, err
 }

@@ -228,7 +228,7 @@ func TestCleanStopsAtTheFirstSurprise(t *testing.T) {
 		says    string
 		code    string
 	}{
-		"refused write":   {func(s *storing) { refuse(s, false) }, "stopped at the first surprise, with 0 of 0 objects of task ClearField/horizontalpodautoscalers.autoscaling/spec.behavior.scaleUp.tolerance done: ", "3"},
+		"refused write":   {func(s *storing) { refuse(s, false) }, "stopped at the first surprise, in task ClearField/horizontalpodautoscalers.autoscaling/spec.behavior.scaleUp.tolerance, in the first page of objects: ", "3"},
 		"refused dry run": {func(s *storing) { refuse(s, true) }, "2 cannot: shop/api: ", "1"},
 		"turned on meanwhile": {func(s *storing) {
 			s.client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -174,5 +174,8 @@ func resourcesOf(t task.Task) []schema.GroupResource {
 			resources = append(resources, f.Resource)
 		}
 	}
+	if t.Removed != nil && len(resources) == 0 {
+		resources = append(resources, t.Removed.Resource.GroupResource())
+	}
 	return resources
 }

@@ -50,7 +50,7 @@ type gap struct {
 }
 
 // errInStorage is the reason of a gap that only servers with this system do not have.
-var errInStorage = errors.New("what no server can decode is seen in storage alone, by servers with this system")
+var errInStorage = errors.New("the API does not show it: it is found in storage, by servers with this system")
 
 // gaps are all of an examination. The zero value is a complete one.
 type gaps []gap

@@ -106,8 +106,11 @@ func TestOlderServers(t *testing.T) {
 			if output := k.Output(t, "feature", "list", "--in-use"); !strings.Contains(output, gate) || !strings.Contains(output, "IN USE") {
 				t.Errorf("what uses %s is not counted:\n%s", gate, output)
 			}
-			if output, complaint := k.Run(t, "feature", "leftovers"); !strings.Contains(complaint, "Not examined, since a process has them on: ") || !strings.Contains(complaint, gate) || strings.Contains(complaint, "exit status 3") {
+			if output, complaint := k.Run(t, "feature", "leftovers"); !strings.Contains(complaint, "gates that are on") || strings.Contains(complaint, "exit status 3") {
 				t.Errorf("leftovers: %s\n%s", complaint, output)
+			}
+			if output, complaint := k.Run(t, "feature", "leftovers", gate); !strings.Contains(complaint, "it is on in kube-apiserver/") {
+				t.Errorf("leftovers of a gate that is on: %s\n%s", complaint, output)
 			}
 		})
 	}
