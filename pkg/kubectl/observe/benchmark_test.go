@@ -18,6 +18,7 @@ package observe
 
 import (
 	"fmt"
+	runtimemetrics "runtime/metrics"
 	"strings"
 	"testing"
 
@@ -29,12 +30,12 @@ import (
 func BenchmarkObserve(b *testing.B) {
 	const kubelets, lines, gates = 2000, 2500, 200
 	f, config := newFake(b, 1)
-	var metrics strings.Builder
+	var scraped strings.Builder
 	for i := range lines {
-		fmt.Fprintf(&metrics, "kubelet_runtime_operations_duration_seconds_bucket{operation_type=\"operation_%d\",le=\"0.005\"} %d\n", i, i)
+		fmt.Fprintf(&scraped, "kubelet_runtime_operations_duration_seconds_bucket{operation_type=\"operation_%d\",le=\"0.005\"} %d\n", i, i)
 	}
-	metrics.WriteString(metricsOf("v1.36.3", 1, manyGates(gates)))
-	text := metrics.String()
+	scraped.WriteString(metricsOf("v1.36.3", 1, manyGates(gates)))
+	text := scraped.String()
 	var nodes []corev1.Node
 	for i := range kubelets {
 		name := fmt.Sprintf("n%04d", i)
@@ -42,9 +43,14 @@ func BenchmarkObserve(b *testing.B) {
 		f.text("/api/v1/nodes/"+name+"/proxy/metrics", text)
 	}
 	list(f, "/api/v1/nodes", "v1", "NodeList", nodes...)
+	heap := []runtimemetrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	peak := uint64(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := Observe(b.Context(), config, Options{})
+		c, err := Observe(b.Context(), config, Options{Progress: func(int, int) {
+			runtimemetrics.Read(heap)
+			peak = max(peak, heap[0].Value.Uint64())
+		}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -53,6 +59,8 @@ func BenchmarkObserve(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(text))/1024, "KiB/kubelet")
+	// With what is not collected yet, and the server of the test.
+	b.ReportMetric(float64(peak)/(1<<20), "MiB-heap")
 }
 
 func manyGates(n int) map[string]bool {
