@@ -52,7 +52,8 @@ With --output the Feature is printed, as it is once the clean-up has started or,
 
 Exit codes: 0 started, with --wait: nothing is left; 1 started, and user action is needed, also if the feature is on again; 2 started,
 and the time to wait was over, or servers had not looked by then whether something is left;
-3 the command failed or was refused.`
+3 the command failed or was refused. With --client: 0 nothing is left; 1 user action is needed, before anything was changed or
+where the text says so; 2 done, or tried, and not everything could be examined; 3 refused, or stopped at the first surprise.`
 
 	cleanExample = `  # What is left, and where?
   kubectl feature list --dangling

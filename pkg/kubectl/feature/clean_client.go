@@ -17,6 +17,7 @@ limitations under the License.
 package feature
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -42,8 +44,8 @@ const (
 	// what a server takes; beside it this is careful.
 	defaultWrites = 20
 	// recheck is how often it is made sure, while objects are changed, that no kube-apiserver
-	// has the gate on.
-	recheck = 30 * time.Second
+	// has the gate on, and recheckAll that no component has.
+	recheck, recheckAll = 30 * time.Second, 5 * time.Minute
 )
 
 // clientCleaning are the options of clean --client.
@@ -105,8 +107,8 @@ type clientCleaner struct {
 	config   *rest.Config
 	visible  *visible
 	progress *progress
-	// checked is when kube-apiservers were observed last.
-	checked time.Time
+	// guard looks at writes.
+	guard *writeGuard
 }
 
 // runClient is run with --client.
@@ -116,17 +118,21 @@ func (o *cleanOptions) runClient(ctx context.Context, b *base, name string) erro
 		return err
 	}
 	if observedOf(client) == nil {
-		return fmt.Errorf("the servers of this cluster have the API and remove leftovers by themselves, while the cluster is in use: leave out --client")
+		// An error leaves it open whether they have the API.
+		if _, err := client.FeaturesV1alpha1().Features(o.namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return fmt.Errorf("finding out whether the servers have the API: %w; nothing was changed", err)
+		}
+		return errors.New("the servers of this cluster have the API and remove leftovers by themselves, while the cluster is in use: leave out --client")
 	}
 	if _, err := lookUp(ctx, client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name); err != nil {
 		return err
 	}
-	c := &clientCleaner{clientCleaning: &o.byClient, b: b, name: name, progress: o.progress, checked: time.Now()}
+	c := &clientCleaner{clientCleaning: &o.byClient, b: b, name: name, progress: o.progress}
 	if c.entry, err = entryOf(name); err != nil {
 		return err
 	}
 	if err := c.refused(observedOf(client)); err != nil {
-		return err
+		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	if c.config, err = b.config(b.flags); err != nil {
 		return err
@@ -139,28 +145,71 @@ func (o *cleanOptions) runClient(ctx context.Context, b *base, name string) erro
 	return c.run(ctx)
 }
 
-// limited is the configuration of a client whose writes are limited in rate. Dry runs cost
-// the server as much as writes, but for storage.
+// limited is the configuration of a client whose writes are limited in rate, and guarded.
+// Dry runs cost the server as much as writes, but for storage.
 func (c *clientCleaner) limited() *rest.Config {
 	config := rest.CopyConfig(c.config)
-	limiter := flowcontrol.NewTokenBucketRateLimiter(float32(c.writes), 1)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &limitedWrites{next, limiter} })
+	c.guard = &writeGuard{limiter: flowcontrol.NewTokenBucketRateLimiter(float32(c.writes), 1), observe: c.check, now: time.Now}
+	config.Wrap(c.guard.wrap)
 	return config
 }
 
-// limitedWrites limits the rate of requests that are not reads.
-type limitedWrites struct {
-	next    http.RoundTripper
+// writeGuard limits the rate of requests that are not reads. Once it is armed it sends none
+// before it has made sure, from time to time, that the gate is still off. It is safe for
+// concurrent use.
+type writeGuard struct {
 	limiter flowcontrol.RateLimiter
+	// observe returns an error unless the gate is off, in kube-apiservers alone or everywhere.
+	observe func(ctx context.Context, serversOnly bool) error
+	now     func() time.Time
+
+	mu    sync.Mutex
+	armed bool
+	// servers and all are when these were observed last. failed is what was found then.
+	servers, all time.Time
+	failed       error
 }
 
-func (l *limitedWrites) RoundTrip(request *http.Request) (*http.Response, error) {
+// arm begins to look, after all components were observed just now.
+func (g *writeGuard) arm() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.armed, g.servers, g.all = true, g.now(), g.now()
+}
+
+// permit returns an error if the gate is not off any more. Writes wait while it is found out.
+func (g *writeGuard) permit(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	if !g.armed || g.failed != nil || now.Sub(g.servers) < recheck {
+		return g.failed
+	}
+	serversOnly := now.Sub(g.all) < recheckAll
+	g.failed = g.observe(ctx, serversOnly)
+	if g.servers = g.now(); !serversOnly {
+		g.all = g.servers
+	}
+	return g.failed
+}
+
+func (g *writeGuard) wrap(next http.RoundTripper) http.RoundTripper { return guardedWrites{g, next} }
+
+type guardedWrites struct {
+	guard *writeGuard
+	next  http.RoundTripper
+}
+
+func (w guardedWrites) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
-		if err := l.limiter.Wait(request.Context()); err != nil {
+		if err := w.guard.limiter.Wait(request.Context()); err != nil {
+			return nil, err
+		}
+		if err := w.guard.permit(request.Context()); err != nil {
 			return nil, err
 		}
 	}
-	return l.next.RoundTrip(request)
+	return w.next.RoundTrip(request)
 }
 
 // refused returns an error unless the gate is off wherever it is.
@@ -171,24 +220,25 @@ func (c *clientCleaner) refused(cluster *observe.Cluster) error {
 	}
 	next := "turn it off there first (--feature-gates)"
 	switch {
+	case !s.servers:
+		next = "get the permission to read their metrics (ClusterRole system:monitoring)"
 	case !s.known:
 		next = "kubectl feature list shows which gates they have"
 	case len(s.on) == 0:
 		next = "let it be observed, or name with --assume-off the components of which you know it"
 	}
-	return fmt.Errorf("feature %s: nothing was changed, since %s; %s", c.name, s.problem(), next)
+	return fmt.Errorf("feature %s: %s; %s", c.name, s.problem(), next)
 }
 
-// check makes sure, from time to time, that no kube-apiserver has the gate on: who turns it
-// on while objects are changed does not know of that.
-func (c *clientCleaner) check(ctx context.Context, options observe.Options) error {
-	cluster, err := c.b.observe(ctx, c.config, options)
+// check makes sure that no component has the gate on, or no kube-apiserver: an administrator
+// who turns it on while objects are changed does not know of that.
+func (c *clientCleaner) check(ctx context.Context, serversOnly bool) error {
+	cluster, err := c.b.observe(ctx, c.config, observe.Options{Timeout: c.timeout, ServersOnly: serversOnly})
 	if err != nil {
 		return fmt.Errorf("finding out whether %s is still off: %w", c.name, err)
 	}
-	c.checked = time.Now()
-	if options.ServersOnly {
-		// All else was observed before the first write.
+	if serversOnly {
+		// All else is observed less often.
 		cluster.Gaps = slices.DeleteFunc(cluster.Gaps, func(g observe.Gap) bool { return g.Component != observe.APIServer })
 	} else {
 		cluster.Derive(history.Load())
@@ -212,20 +262,40 @@ func (c *clientCleaner) run(ctx context.Context) error {
 		return exitIf(len(unseen) > 0, ExitUnknown)
 	}
 	// Trying takes a while.
-	if err := c.check(ctx, observe.Options{Timeout: c.timeout}); err != nil {
-		return err
+	if err := c.check(ctx, false); err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
+		return fmt.Errorf("%w; nothing was changed", err)
 	}
-	for _, t := range c.tasks() {
-		if err := c.perform(ctx, t); err != nil {
+	c.guard.arm()
+	for _, t := range c.entry.OnDisable {
+		var err error
+		switch {
+		case t.Waits:
+			err = c.waitedFor(ctx, t)
+		case !t.NeedsStorage && t.Try != nil:
+			err = c.perform(ctx, t)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return c.conclude(ctx)
 }
 
-// tasks are those that a client can run.
-func (c *clientCleaner) tasks() []task.Task {
-	return slices.DeleteFunc(slices.Clone([]task.Task(c.entry.OnDisable)), func(t task.Task) bool { return t.Waits || t.NeedsStorage || t.Try == nil })
+// waitedFor ends the command if a task has something to wait for since it was tried: what
+// comes after it may be in use.
+func (c *clientCleaner) waitedFor(ctx context.Context, t task.Task) error {
+	line, held, unseen := c.tryTask(ctx, t)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w before %s; the same command continues with what is left", errInterrupted, t.Name)
+	}
+	if !held {
+		return nil
+	}
+	fmt.Fprintf(c.b.ErrOut, "%s: %s: %s; the same command continues with what is left once that has changed\n", title(c.name), printable(t.Name), printableLines(cmp.Or(unseen.String(), line), "  "))
+	return exitError(ExitHeld)
 }
 
 // try has the server try each change, and prints what came of it. Held is true if one could
@@ -260,9 +330,10 @@ func (c *clientCleaner) tryTask(ctx context.Context, t task.Task) (line string, 
 	case t.NeedsStorage:
 		return "", false, missing(errInStorage)
 	case err != nil:
-		return "", false, missing(err)
+		return "", true, missing(err)
 	case len(hidden) > 0:
-		return "", false, missing(task.ErrNotServed)
+		// A task behind a wait must not run while there may be something to wait for.
+		return "", t.Waits, missing(task.ErrNotServed)
 	case t.Waits:
 		found, err := t.Find(ctx, c.visible.clients)
 		if err != nil {
@@ -320,12 +391,6 @@ func (c *clientCleaner) perform(ctx context.Context, t task.Task) error {
 	last := task.Progress{}
 	err := t.Run(ctx, c.visible.clients, task.Attempt{
 		Feature: c.name, StopAtFirst: true,
-		Check: func(ctx context.Context) error {
-			if time.Since(c.checked) < recheck {
-				return nil
-			}
-			return c.check(ctx, observe.Options{Timeout: c.timeout, ServersOnly: true})
-		},
 		Report: func(p task.Progress) {
 			mu.Lock()
 			defer mu.Unlock()

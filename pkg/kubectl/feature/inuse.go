@@ -83,6 +83,17 @@ func (o *listOptions) countInUse(ctx context.Context, features []v1alpha1.Featur
 	return features, nil
 }
 
+// unknown are the features whose objects are not known to this version of the plugin.
+func (u *inUse) unknown(features []v1alpha1.Feature) []notExamined {
+	var all []notExamined
+	for _, f := range features {
+		if u.results[f.Name] == nil {
+			all = append(all, notExamined{f.Name, notCataloged})
+		}
+	}
+	return all
+}
+
 // ordered are the results of features, in their order.
 func (u *inUse) ordered(features []v1alpha1.Feature) []gateObjects {
 	var results []gateObjects
@@ -113,8 +124,6 @@ func (u *inUse) cell(feature string) string {
 		return "not known"
 	case len(g.unseen) > 0:
 		return "at least " + text
-	case text == "" && len(g.entry.OnDisable) == 0:
-		return "nothing that has to be removed"
 	case text == "":
 		return "0"
 	}

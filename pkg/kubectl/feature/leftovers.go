@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,11 +69,15 @@ type leftoversOptions struct {
 	progress  *progress
 	client    versioned.Interface
 	visible   *visible
+	// others are gates that are not examined and may be off, and unobserved the processes that
+	// may have a gate on, by gate.
+	others     []notExamined
+	unobserved map[string][]string
 	genericiooptions.IOStreams
 }
 
 func newLeftovers(b *base) *cobra.Command {
-	o := &leftoversOptions{IOStreams: b.IOStreams}
+	o := &leftoversOptions{IOStreams: b.IOStreams, unobserved: map[string][]string{}}
 	cmd := &cobra.Command{
 		Use:               "leftovers [NAME...]",
 		Short:             "Find what gates that are off have left in stored objects",
@@ -129,9 +134,14 @@ func (o *leftoversOptions) run(ctx context.Context, names []string) error {
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
+	for i := range results {
+		results[i].unobserved = o.unobserved[string(results[i].entry.Name)]
+	}
 	server := observedOf(o.client) == nil
 	if structured(o.output) {
-		err = printStructured(o.Out, o.output, newObjectsDocument(results, false, server))
+		doc := newObjectsDocument(results, false, server)
+		doc.add(o.others, false)
+		err = printStructured(o.Out, o.output, doc)
 	} else {
 		err = o.print(results, server)
 	}
@@ -140,7 +150,7 @@ func (o *leftoversOptions) run(ctx context.Context, names []string) error {
 		return err
 	case slices.ContainsFunc(results, func(g gateObjects) bool { return g.left() }):
 		return exitError(ExitNotSafe)
-	case slices.ContainsFunc(results, func(g gateObjects) bool { return len(g.unseen) > 0 }):
+	case len(o.others) > 0 || slices.ContainsFunc(results, func(g gateObjects) bool { return len(g.unseen) > 0 }):
 		return exitError(ExitUnknown)
 	}
 	return nil
@@ -160,41 +170,77 @@ func (o *leftoversOptions) entries(ctx context.Context, names []string) ([]catal
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]*v1alpha1.Feature{}
-	for i := range features {
-		known[features[i].Name] = &features[i]
-	}
 	if len(names) > 0 {
+		known := map[string]*v1alpha1.Feature{}
+		for i := range features {
+			known[features[i].Name] = &features[i]
+		}
 		return o.named(ctx, known, names)
 	}
-	var entries []catalog.Entry
-	on, differing := 0, []string{}
-	for _, entry := range catalog.All() {
-		f := known[string(entry.Name)]
-		if f == nil || len(entry.Stores())+len(entry.OnDisable) == 0 {
-			continue
-		}
-		s := standingOf(o.client, f, nil)
-		switch value, known := expectedValue(f); {
-		case !s.known:
-		case len(s.on) == 0:
-			entries = append(entries, entry)
-		case known && !value:
-			differing = append(differing, string(entry.Name))
-		default:
-			on++
-		}
-	}
+	entries, on := o.off(features)
 	if structured(o.output) {
 		return entries, nil
 	}
+	var lines []string
 	if on > 0 {
-		_, err = fmt.Fprintf(o.ErrOut, "Not examined: %s on; \"kubectl feature list --in-use\" shows what uses them.\n", count(int64(on), "gate")+map[bool]string{true: " that is", false: " that are"}[on == 1])
+		lines = append(lines, fmt.Sprintf("Not examined: %s on; \"kubectl feature list --in-use\" shows what uses them.", count(int64(on), "gate")+map[bool]string{true: " that is", false: " that are"}[on == 1]))
 	}
-	if len(differing) > 0 && err == nil {
-		_, err = fmt.Fprintf(o.ErrOut, "Not examined, since they are off in kube-apiserver and on in another process: %s; \"kubectl feature uses NAME\" names it.\n", printable(strings.Join(differing, ", ")))
+	reasons := map[string][]string{}
+	for _, g := range o.others {
+		reasons[g.why] = append(reasons[g.why], g.name)
 	}
-	return entries, err
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
+		lines = append(lines, fmt.Sprintf("Not examined: %s: %s", strings.Join(reasons[why], ", "), why))
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(o.ErrOut, printable(line)); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// Reasons why gates that a cluster may have off are not examined.
+const (
+	notCataloged = "what it stores is not known to this version of the plugin"
+	offAndOn     = "off in kube-apiserver, and on in another process, which kubectl feature uses NAME names"
+)
+
+// off are the verdicts on gates that are off, and the number of those that are on. All others
+// are noted.
+func (o *leftoversOptions) off(features []v1alpha1.Feature) (entries []catalog.Entry, on int) {
+	verdicts := map[string]catalog.Entry{}
+	for _, entry := range catalog.All() {
+		verdicts[string(entry.Name)] = entry
+	}
+	for i := range features {
+		f := &features[i]
+		entry, cataloged := verdicts[f.Name]
+		s := standingOf(o.client, f, nil)
+		value, known := expectedValue(f)
+		switch {
+		case !cataloged && !mayStore(&f.Status), cataloged && len(entry.Stores())+len(entry.OnDisable) == 0:
+			// Off or on, it leaves nothing.
+		case !s.known:
+			o.others = append(o.others, notExamined{f.Name, s.problem()})
+		case len(s.on) > 0 && known && !value:
+			o.others = append(o.others, notExamined{f.Name, offAndOn})
+		case len(s.on) > 0:
+			on++
+		case !cataloged:
+			o.others = append(o.others, notExamined{f.Name, notCataloged})
+		default:
+			o.unobserved[f.Name] = s.unseen
+			entries = append(entries, entry)
+		}
+	}
+	return entries, on
+}
+
+// mayStore is true for a gate of which something may be stored while it is off: the feature of
+// a gate that is locked, GA or deprecated is what the cluster does without the gate.
+func mayStore(status *v1alpha1.FeatureStatus) bool {
+	return !status.LockedToDefault && (status.Stage == v1alpha1.StageAlpha || status.Stage == v1alpha1.StageBeta)
 }
 
 // named are the verdicts on gates that the user names. Each of them has to be off.
@@ -206,9 +252,14 @@ func (o *leftoversOptions) named(ctx context.Context, known map[string]*v1alpha1
 			_, err := lookUp(ctx, o.client.FeaturesV1alpha1().Features(o.namespace), o.namespace, name)
 			return err
 		}
-		if s := standingOf(o.client, f, nil); len(s.on) > 0 || !s.known {
+		s := standingOf(o.client, f, nil)
+		switch {
+		case !s.known:
+			return fmt.Errorf("feature %s: %s, so it is not known whether anything of it is left over", name, s.problem())
+		case len(s.on) > 0:
 			return fmt.Errorf("feature %s: %s, so what objects have of it is in use and not left over; kubectl feature list --in-use shows it", name, s.problem())
 		}
+		o.unobserved[name] = s.unseen
 		entry, err := entryOf(name)
 		entries = append(entries, entry)
 		return err
@@ -220,7 +271,7 @@ func entryOf(name string) (catalog.Entry, error) {
 	all := catalog.All()
 	at := slices.IndexFunc(all, func(e catalog.Entry) bool { return string(e.Name) == name })
 	if at < 0 {
-		return catalog.Entry{}, fmt.Errorf("feature %s: what it stores is not known to this version of the plugin, as of gates that are locked, removed or not of Kubernetes; kubectl feature gates %s shows its history", name, name)
+		return catalog.Entry{}, fmt.Errorf("feature %s: "+notCataloged+", as of gates that are locked, removed or not of Kubernetes; kubectl feature gates %s shows its history", name, name)
 	}
 	return all[at], nil
 }

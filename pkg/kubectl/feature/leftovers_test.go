@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -235,7 +236,7 @@ func TestCleanStopsAtTheFirstSurprise(t *testing.T) {
 				s.cluster.Processes[0].Gates[tolerance] = observe.Value{Enabled: true}
 				return false, nil, nil
 			})
-		}, "nothing was changed, since it is on in kube-apiserver/192.0.2.1:6443", "3"},
+		}, "it is on in kube-apiserver/192.0.2.1:6443; turn it off there first (--feature-gates); nothing was changed", "3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStoring(t, scalerJSON, otherJSON)
@@ -279,22 +280,98 @@ func TestCleanInterrupted(t *testing.T) {
 	}
 }
 
-// TestWritesAreLimited: reads are not.
-func TestWritesAreLimited(t *testing.T) {
-	taken := &countingLimiter{}
+// TestWritesAreGuarded: writes wait for their turn, and from time to time for what components
+// show. Reads do not. Nothing is sent once the gate is on.
+func TestWritesAreGuarded(t *testing.T) {
+	taken, now := &countingLimiter{}, time.Unix(0, 0)
+	var observed []bool
+	var found error
+	g := &writeGuard{limiter: taken, now: func() time.Time { return now }, observe: func(_ context.Context, serversOnly bool) error {
+		observed = append(observed, serversOnly)
+		return found
+	}}
 	sent := 0
-	l := &limitedWrites{roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, nil }), taken}
-	for _, method := range []string{http.MethodGet, http.MethodPatch, http.MethodDelete} {
+	through := g.wrap(roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, nil }))
+	send := func(method string) error {
 		request, err := http.NewRequestWithContext(t.Context(), method, "https://localhost", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.RoundTrip(request); err != nil { //nolint:bodyclose // there is none
-			t.Fatal(err)
+		_, err = through.RoundTrip(request) //nolint:bodyclose // there is none
+		return err
+	}
+	after := func(d time.Duration, want int, methods ...string) {
+		t.Helper()
+		now = now.Add(d)
+		for _, method := range methods {
+			if err := send(method); err != nil {
+				t.Errorf("after %s: %v", d, err)
+			}
+		}
+		if len(observed) != want {
+			t.Errorf("after %s components were observed %d times, want %d", d, len(observed), want)
 		}
 	}
+	after(time.Hour, 0, http.MethodGet, http.MethodPatch, http.MethodDelete)
 	if taken.waits != 2 || sent != 3 {
 		t.Errorf("%d of %d requests waited, want the 2 writes", taken.waits, sent)
+	}
+	g.arm()
+	after(recheck-1, 0, http.MethodPatch)
+	after(1, 1, http.MethodGet, http.MethodPatch, http.MethodPatch)
+	after(recheck, 2, http.MethodDelete)
+	after(recheckAll, 3, http.MethodPatch)
+	after(recheck, 4, http.MethodPatch)
+	if want := []bool{true, true, false, true}; !slices.Equal(observed, want) {
+		t.Errorf("kube-apiservers alone were observed: %v, want %v", observed, want)
+	}
+	before := sent
+	now, found = now.Add(recheck), errors.New("it is on")
+	for range 2 {
+		if err := send(http.MethodPatch); err == nil || err.Error() != "it is on" {
+			t.Errorf("got %v", err)
+		}
+	}
+	if sent != before || len(observed) != 5 {
+		t.Errorf("%d writes were sent, and components observed %d times, after the gate was on", sent-before, len(observed))
+	}
+}
+
+// TestCleanRefusesUnexaminedWaits: what comes behind a wait is not touched while there may be
+// something to wait for, as where the API does not serve it.
+func TestCleanRefusesUnexaminedWaits(t *testing.T) {
+	const gate = "DRAWorkloadResourceClaims"
+	const claim = `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"namespace":"shop","name":"shared","uid":"1","resourceVersion":"7"},"status":{"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"workers","uid":"2"}]}}`
+	b, client := api(t, []schema.GroupVersionKind{claimKind, podKind}, claim)
+	s := &storing{t: t, cluster: plainCluster(), client: client, tasks: b.visible.clients}
+	client.PrependReactor("patch", "*", s.changed)
+	for i := range s.cluster.Processes {
+		s.cluster.Processes[i].Gates[gate] = observe.Value{Source: "its metrics"}
+	}
+	out := s.run("clean " + gate + " --client --assume-off=kube-scheduler")
+	if !strings.Contains(out, "not done: looking for ") || !strings.Contains(out, "the API does not serve it") || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "[exit code 1]") {
+		t.Errorf("got\n%s", out)
+	}
+	if writes := s.writes(); len(writes) > 0 {
+		t.Errorf("written were %v", writes)
+	}
+}
+
+// TestNoServerObserved: nothing counts as off where no kube-apiserver shows its gates.
+func TestNoServerObserved(t *testing.T) {
+	s := newStoring(t, scalerJSON)
+	s.cluster.Processes = s.cluster.Processes[1:]
+	s.cluster.Gaps = append(s.cluster.Gaps, observe.Gap{Component: observe.APIServer, Why: "not permitted", Next: "get the path /metrics"})
+	for command, says := range map[string]string{
+		"leftovers":                   "no kube-apiserver was observed",
+		"leftovers -o json":           `"notExamined": "its value is not known: no kube-apiserver was observed"`,
+		"leftovers " + tolerance:      "no kube-apiserver was observed, so it is not known whether anything of it is left over",
+		"clean --client " + tolerance: "no kube-apiserver was observed; get the permission to read their metrics (ClusterRole system:monitoring); nothing was changed",
+	} {
+		out := s.run(command)
+		if !strings.Contains(out, says) || strings.Contains(out, "[exit code 0]") || strings.Contains(out, "[exit code 1]") {
+			t.Errorf("%s: want %q:\n%s", command, says, out)
+		}
 	}
 }
 
@@ -326,7 +403,7 @@ func TestStandings(t *testing.T) {
 		"nodes that join": {func(c *observe.Cluster) {
 			c.Settings = []observe.Setting{{Component: observe.Kubelet, Gate: tolerance, Enabled: true, Source: "ConfigMap kubelet-config"}}
 		}, tolerance, []string{observe.Scheduler}, "it is on in nodes that join (ConfigMap kubelet-config of kubelet)"},
-		"a gate of others": {func(*observe.Cluster) {}, "Nope", nil, "no kube-apiserver has the gate"},
+		"a gate of others": {func(*observe.Cluster) {}, "Nope", nil, "no kube-apiserver that was observed has the gate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := plainCluster()

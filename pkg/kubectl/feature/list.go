@@ -180,7 +180,9 @@ func (o *listOptions) run(ctx context.Context) error {
 	}
 	switch {
 	case structured(o.output) && o.inUse:
-		return printStructured(o.Out, o.output, newObjectsDocument(o.used.ordered(features), true, observedOf(o.client) == nil))
+		doc := newObjectsDocument(o.used.ordered(features), true, observedOf(o.client) == nil)
+		doc.add(o.used.unknown(features), true)
+		return printStructured(o.Out, o.output, doc)
 	case structured(o.output):
 		list := &v1alpha1.FeatureList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "FeatureList"}, Items: []v1alpha1.Feature{}}
 		for i := range features {

@@ -32,8 +32,8 @@ import (
 
 // standing is which processes of a cluster have a gate on, as far as that is known.
 type standing struct {
-	// known is true if a kube-apiserver has the gate.
-	known bool
+	// servers is true if a kube-apiserver was observed, and known if one has the gate.
+	servers, known bool
 	// on are those that have it on, and nodes that would have it on once they join.
 	on []string
 	// unseen are those of which it is not known, each with what is missing.
@@ -46,8 +46,10 @@ func (s standing) off() bool { return s.known && len(s.on)+len(s.unseen) == 0 }
 // problem is why the gate does not count as off, "" if it does.
 func (s standing) problem() string {
 	switch {
+	case !s.servers:
+		return "its value is not known: no kube-apiserver was observed"
 	case !s.known:
-		return "no kube-apiserver has the gate"
+		return "no kube-apiserver that was observed has the gate"
 	case len(s.on) > 0:
 		return "it is on in " + shortNames(s.on)
 	case len(s.unseen) > 0:
@@ -71,7 +73,7 @@ func standingOf(client versioned.Interface, f *v1alpha1.Feature, assumed []strin
 		return observedStanding(c, history.Load(), f.Name, assumed)
 	}
 	status := &f.Status
-	s := standing{known: true}
+	s := standing{servers: true, known: true}
 	if status.State != v1alpha1.StateOff {
 		s.on = append(s.on, fmt.Sprintf("the cluster (state %s)", cmp.Or(string(status.State), "unknown")))
 	}
@@ -84,12 +86,13 @@ func standingOf(client versioned.Interface, f *v1alpha1.Feature, assumed []strin
 // observedStanding is the one of a gate in an observed cluster.
 func observedStanding(c *observe.Cluster, h *history.History, gate string, assumed []string) standing {
 	var s standing
-	minor := ""
+	var minors []string
 	for i := range c.Processes {
 		p := &c.Processes[i]
 		v, ok := p.Gates[gate]
 		if p.Component == observe.APIServer {
-			s.known, minor = s.known || ok, cmp.Or(minor, p.Minor())
+			s.servers, s.known = true, s.known || ok
+			minors = append(minors, p.Minor())
 		}
 		if v.Enabled {
 			s.on = append(s.on, p.Component+"/"+p.Instance)
@@ -101,26 +104,25 @@ func observedStanding(c *observe.Cluster, h *history.History, gate string, assum
 		}
 	}
 	for _, g := range c.Gaps {
-		if hasGate(h, gate, g.Component, minor) && !slices.Contains(assumed, g.Component) {
+		if hasGate(h, gate, g.Component, minors) && !slices.Contains(assumed, g.Component) {
 			s.unseen = append(s.unseen, gapText(g))
 		}
 	}
-	if c.Asked < c.Nodes && hasGate(h, gate, observe.Kubelet, minor) {
+	if c.Asked < c.Nodes && hasGate(h, gate, observe.Kubelet, minors) {
 		s.unseen = append(s.unseen, fmt.Sprintf("kubelet: %d of %d nodes were asked", c.Asked, c.Nodes))
 	}
 	return s
 }
 
-// hasGate is false for a component of which the history says that its version, or the one of
-// servers, does not have a gate.
-func hasGate(h *history.History, gate, component, minor string) bool {
-	if !slices.Contains(h.Versions(), minor) {
-		return true
-	}
+// hasGate is false for a component of which the history says that it does not have a gate in
+// any of the minor versions that servers have.
+func hasGate(h *history.History, gate, component string, minors []string) bool {
 	g, ok := h.Gate(gate)
-	if !ok {
+	if !ok || len(minors) == 0 {
 		return true
 	}
-	_, has := g.At(component, minor)
-	return has
+	return slices.ContainsFunc(minors, func(minor string) bool {
+		_, has := g.At(component, minor)
+		return has || !slices.Contains(h.Versions(), minor)
+	})
 }

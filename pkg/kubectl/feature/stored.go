@@ -67,11 +67,15 @@ type gateObjects struct {
 	// retained is what stays on purpose.
 	retained []retainedFound
 	unseen   gaps
+	// unobserved are processes that may have the gate on.
+	unobserved []string
 }
 
 // retainedFound are the objects that keep a field on purpose.
 type retainedFound struct {
-	why   string
+	why string
+	// with is another gate whose tasks remove it, "" for none.
+	with  string
 	found v1alpha1.ResourceLeftovers
 }
 
@@ -144,16 +148,41 @@ func (v *visible) examineOne(ctx context.Context, clients task.Clients, entry ca
 	for _, p := range problems {
 		g.unseen = append(g.unseen, gap{p.Resources, "", p.Err})
 	}
-	if what.retained {
+	if what.retained || what.once {
 		g.examineRetained(ctx, clients)
 	}
+	if what.once {
+		for _, r := range g.retained {
+			g.found = including(g.found, r.found)
+		}
+		g.retained = nil
+	}
 	return g
+}
+
+// including adds the objects of one more field. Those of a resource that is there already may
+// be the same ones, so that the larger number counts.
+func including(all []v1alpha1.ResourceLeftovers, more v1alpha1.ResourceLeftovers) []v1alpha1.ResourceLeftovers {
+	more.Field = ""
+	for i := range all {
+		if all[i].Group == more.Group && all[i].Resource == more.Resource {
+			if all[i].Count < more.Count {
+				all[i] = more
+			}
+			return all
+		}
+	}
+	return append(all, more)
 }
 
 // examineRetained looks for what stays on purpose.
 func (g *gateObjects) examineRetained(ctx context.Context, clients task.Clients) {
 	for _, r := range g.entry.Retained {
-		if r.Unstored || r.MediaType != "" || r.Chosen {
+		if r.Unstored {
+			continue
+		}
+		if r.MediaType != "" || r.Chosen {
+			g.unseen = append(g.unseen, gap{[]schema.GroupResource{r.Resource}, r.Path, errInStorage})
 			continue
 		}
 		found, err := r.Field.FindIn(ctx, clients, "")
@@ -161,7 +190,7 @@ func (g *gateObjects) examineRetained(ctx context.Context, clients task.Clients)
 		case err != nil:
 			g.unseen = append(g.unseen, gap{[]schema.GroupResource{r.Resource}, r.Path, err})
 		case found.Count > 0:
-			g.retained = append(g.retained, retainedFound{r.Why, found})
+			g.retained = append(g.retained, retainedFound{r.Why, string(r.With), found})
 		}
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package feature
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,10 @@ type featureObjects struct {
 	InUse bool `json:"inUse"`
 	// Stateless has the reason why the gate stores nothing.
 	Stateless string `json:"stateless,omitempty"`
+	// NotExamined has the reason why nothing is known of its objects.
+	NotExamined string `json:"notExamined,omitempty"`
+	// Unobserved are processes that may have the gate on, with what is missing.
+	Unobserved []string `json:"unobserved,omitempty"`
 	// Objects are those that have something of it. For a gate that is on, each object counts
 	// once, and otherwise for each task that finds something in it.
 	Objects []foundObjects `json:"objects"`
@@ -74,7 +79,7 @@ func newObjectsDocument(results []gateObjects, inUse, server bool) *objectsDocum
 	doc := &objectsDocument{TypeMeta: metav1.TypeMeta{APIVersion: "objects.features.k8s.io/v1alpha1", Kind: "FeatureObjects"}, Features: []featureObjects{}}
 	for i := range results {
 		g := &results[i]
-		f := featureObjects{Name: string(g.entry.Name), InUse: inUse, Stateless: g.entry.Stateless, Objects: []foundObjects{}}
+		f := featureObjects{Name: string(g.entry.Name), InUse: inUse, Stateless: g.entry.Stateless, Unobserved: g.unobserved, Objects: []foundObjects{}}
 		for _, l := range g.found {
 			f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: l})
 		}
@@ -84,7 +89,11 @@ func newObjectsDocument(results []gateObjects, inUse, server bool) *objectsDocum
 			}
 		}
 		for _, r := range g.retained {
-			f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: r.found, RemovedBy: "nothing; it stays", Retained: r.why})
+			by := "nothing; it stays"
+			if r.with != "" {
+				by = cleanCommand(r.with, server)
+			}
+			f.Objects = append(f.Objects, foundObjects{ResourceLeftovers: r.found, RemovedBy: by, Retained: r.why})
 		}
 		for _, u := range g.unseen {
 			f.Unseen = append(f.Unseen, unseenObjects{Resources: names(u.resources), Field: u.path, Reason: u.err.Error(), Next: gaps{u}.next()})
@@ -99,14 +108,31 @@ func removedBy(gate string, t task.Task, server bool) string {
 	switch {
 	case t.Waits:
 		return "their owners, who delete or replace them"
-	case server:
-		return "kubectl feature clean " + gate
-	case t.Try != nil:
-		return "kubectl feature clean " + gate + " --client"
+	case server || t.Try != nil:
+		return cleanCommand(gate, server)
 	default:
 		return "servers with this system"
 	}
 }
+
+// cleanCommand is the command that removes what a gate left.
+func cleanCommand(gate string, server bool) string {
+	if server {
+		return "kubectl feature clean " + gate
+	}
+	return "kubectl feature clean " + gate + " --client"
+}
+
+// add adds gates of which nothing is known, and sorts all.
+func (d *objectsDocument) add(gates []notExamined, inUse bool) {
+	for _, g := range gates {
+		d.Features = append(d.Features, featureObjects{Name: g.name, InUse: inUse, NotExamined: g.why, Objects: []foundObjects{}})
+	}
+	slices.SortStableFunc(d.Features, func(a, b featureObjects) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// notExamined is a gate of whose objects nothing is known.
+type notExamined struct{ name, why string }
 
 // printUnseen writes what could not be examined, each once.
 func printUnseen(w io.Writer, results []gateObjects) error {

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -71,14 +72,17 @@ func (g gaps) String() string {
 // next describes how the gaps are closed, "" if there are none.
 func (g gaps) next() string {
 	var hidden, failed []string
+	others := false
 	for _, gap := range g {
 		switch {
 		case errors.Is(gap.err, task.ErrNotServed):
 			hidden = append(hidden, names(gap.resources)...)
 		case errors.Is(gap.err, errInStorage):
 			// No client can close it.
-		default:
+		case forbidden(gap.err):
 			failed = append(failed, names(gap.resources)...)
+		default:
+			others = true
 		}
 	}
 	var next []string
@@ -88,10 +92,19 @@ func (g gaps) next() string {
 	if len(failed) > 0 {
 		next = append(next, fmt.Sprintf("let the check list %s in all namespaces (verb list)", unique(failed)))
 	}
-	if len(next) == 0 {
+	switch {
+	case len(next) == 0 && others:
+		return "repeat it"
+	case len(next) == 0:
 		return ""
 	}
 	return strings.Join(next, ", ") + ", and repeat it"
+}
+
+// forbidden is true for a missing permission. A task that is blocked by it has the server's
+// words alone.
+func forbidden(err error) bool {
+	return apierrors.IsForbidden(err) || strings.Contains(err.Error(), " is forbidden: ")
 }
 
 // limit adds to a result that something was not examined. What was found decides.
