@@ -401,8 +401,25 @@ func TestStandings(t *testing.T) {
 		"and is known to be off":  {func(*observe.Cluster) {}, tolerance, []string{observe.Scheduler}, ""},
 		"nodes were left out":     {func(c *observe.Cluster) { c.Asked = 1 }, tolerance, []string{observe.Scheduler}, "kubelet: 1 of 2 nodes were asked"},
 		"nodes that join": {func(c *observe.Cluster) {
-			c.Settings = []observe.Setting{{Component: observe.Kubelet, Gate: tolerance, Enabled: true, Source: "ConfigMap kubelet-config"}}
-		}, tolerance, []string{observe.Scheduler}, "it is on in nodes that join (ConfigMap kubelet-config of kubelet)"},
+			c.Joins = map[string]string{observe.Kubelet: "ConfigMap kubelet-config"}
+			c.Settings = []observe.Setting{{Component: observe.Kubelet, Gate: signals, Enabled: true, Source: "ConfigMap kubelet-config"}}
+		}, signals, []string{observe.Scheduler}, "it is on in nodes that join (kubelet: ConfigMap kubelet-config)"},
+		"nodes that join with the default": {func(c *observe.Cluster) {
+			c.Joins = map[string]string{observe.Kubelet: "ConfigMap kubelet-config"}
+		}, tolerance, []string{observe.Scheduler}, "it is on in nodes that join (kubelet: the default of 1.36, which ConfigMap kubelet-config leaves)"},
+		"nodes that join with all of the stage": {func(c *observe.Cluster) {
+			c.Joins = map[string]string{observe.Kubelet: "ConfigMap kubelet-config"}
+			c.Settings = []observe.Setting{{Component: observe.Kubelet, Gate: "AllAlpha", Enabled: true, Source: "ConfigMap kubelet-config"}}
+		}, signals, []string{observe.Scheduler}, "it is on in nodes that join (kubelet: AllAlpha by ConfigMap kubelet-config, which ConfigMap kubelet-config leaves)"},
+		"nodes that join with it off": {func(c *observe.Cluster) {
+			c.Joins = map[string]string{observe.Kubelet: "ConfigMap kubelet-config"}
+			c.Settings = []observe.Setting{{Component: observe.Kubelet, Gate: tolerance, Source: "ConfigMap kubelet-config"}}
+		}, tolerance, []string{observe.Scheduler}, ""},
+		"servers of two versions": {func(c *observe.Cluster) {
+			second := c.Processes[0]
+			second.Version, second.Gates = "v1.37.2", map[string]observe.Value{"StatefulSetRecreateStrategy": {}}
+			c.Processes = append(c.Processes, second)
+		}, "StatefulSetRecreateStrategy", nil, "whether it is off is not known of kube-scheduler"},
 		"a gate of others": {func(*observe.Cluster) {}, "Nope", nil, "no kube-apiserver that was observed has the gate"},
 	} {
 		t.Run(name, func(t *testing.T) {

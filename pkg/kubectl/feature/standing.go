@@ -19,6 +19,7 @@ package feature
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -98,9 +99,11 @@ func observedStanding(c *observe.Cluster, h *history.History, gate string, assum
 			s.on = append(s.on, p.Component+"/"+p.Instance)
 		}
 	}
-	for _, setting := range c.Settings {
-		if setting.Gate == gate && setting.Enabled {
-			s.on = append(s.on, fmt.Sprintf("nodes that join (%s of %s)", setting.Source, setting.Component))
+	for _, component := range slices.Sorted(maps.Keys(c.Joins)) {
+		for _, minor := range slices.Compact(slices.Sorted(slices.Values(minors))) {
+			if v, known := c.JoinsWith(h, component, gate, minor); known && v.Enabled {
+				s.on = append(s.on, fmt.Sprintf("nodes that join (%s: %s)", component, v.Source))
+			}
 		}
 	}
 	for _, g := range c.Gaps {

@@ -85,8 +85,10 @@ type Cluster struct {
 	Version string
 	// Processes are by component and instance.
 	Processes []Process
-	// Settings are those of nodes that join.
+	// Settings are those of nodes that join, and Joins the sources of all such settings, by
+	// component: what a source does not set has the default of the version that joins.
 	Settings []Setting
+	Joins    map[string]string
 	// Gaps are what was not observed.
 	Gaps []Gap
 	// Nodes is the number of Nodes, and Asked how many of them were asked.

@@ -88,6 +88,29 @@ func (p *Process) derived(spec history.Spec, minor string) Value {
 	return v
 }
 
+// JoinsWith returns the value of a gate in a component that joins with a minor version, and
+// where that follows from; false if it is not known, or the component does not have the gate.
+func (c *Cluster) JoinsWith(h *history.History, component, gate, minor string) (v Value, known bool) {
+	source, joins := c.Joins[component]
+	g, _ := h.Gate(gate)
+	spec, has := g.At(component, minor)
+	if !joins || !has {
+		return v, false
+	}
+	p := Process{Component: component, Gates: map[string]Value{}}
+	for _, s := range c.Settings {
+		if s.Component == component {
+			p.Gates[s.Gate] = Value{Enabled: s.Enabled, Source: s.Source}
+		}
+	}
+	if v, set := p.Gates[gate]; set {
+		return v, true
+	}
+	v = p.derived(spec, minor)
+	v.Source += ", which " + source + " leaves"
+	return v, true
+}
+
 // names are those of all gates that processes have, but for those of stages.
 func (c *Cluster) names() []string {
 	all := map[string]bool{}
