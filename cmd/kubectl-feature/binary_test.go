@@ -29,12 +29,7 @@ const maxSize = 40 << 20
 
 // TestBinaryIsSmallAndStatic builds the plugin as a release does.
 func TestBinaryIsSmallAndStatic(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "kubectl-feature")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, ".")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOOS=linux")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building kubectl-feature: %v\n%s", err, out)
-	}
+	file := build(t)
 	info, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -55,5 +50,28 @@ func TestBinaryIsSmallAndStatic(t *testing.T) {
 	}
 	if err := binary.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// build builds the plugin as a release does.
+func build(tb testing.TB) string {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "kubectl-feature")
+	cmd := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, ".")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("building kubectl-feature: %v\n%s", err, out)
+	}
+	return file
+}
+
+// BenchmarkStart runs a command that needs no cluster, from the start of the process to its
+// end. It should take less than 100 ms.
+func BenchmarkStart(b *testing.B) {
+	file := build(b)
+	for b.Loop() {
+		if out, err := exec.CommandContext(b.Context(), file, "gates", "SidecarContainers").CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
 	}
 }
