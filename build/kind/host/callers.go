@@ -58,7 +58,8 @@ func withCallers(ctx context.Context, o Options, was undo) error {
 	}
 	// An earlier run that was killed has left the network that it made.
 	network := was.Network || !slices.Contains(networks, kindNetwork)
-	// What the machine has beside is others'.
+	// Mounts and interfaces of the machine are others', too.
+	o.callers = true
 	o.observe = func() (observation, error) { return observation{}, nil }
 	o.counts = changedByNodes
 	return observed(ctx, o, undo{Network: network}, func() error {
