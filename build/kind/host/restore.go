@@ -75,9 +75,9 @@ func (o Options) ask(ctx context.Context, read []string, values map[string]strin
 	return answer, answer.Boot == boot, err
 }
 
-// restoreSettings writes the settings that have changed, and says which. What this process
-// may not write, a privileged container of the daemon does: a user who may start nodes may
-// start that, too.
+// restoreSettings writes the settings that have changed, and says which. A privileged
+// container of the daemon writes those that this process may not: a user who may start
+// nodes may start that, too.
 func (o Options) restoreSettings(ctx context.Context, before map[string]string) error {
 	now, err := settings(o.kernel)
 	if err != nil {
