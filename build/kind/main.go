@@ -91,7 +91,7 @@ func withoutExit(err error) string {
 type options struct {
 	root, dir, release, kind, offline string
 	cluster                           string
-	previous, e2e, fresh              bool
+	previous, e2e, fresh, input       bool
 	apt                               rootfs.Apt
 	args                              []string
 }
@@ -111,6 +111,7 @@ func run(ctx context.Context, args []string) error {
 	set.BoolVar(&o.e2e, "e2e", false, "make upstream's end-to-end tests, their images, and upstream's unchanged version, too")
 	set.StringVar(&o.cluster, "cluster", "", "the cluster that the command of run creates; in a daemon that was there, what is left of others is not the command's")
 	set.BoolVar(&o.fresh, "fresh", false, "remove that cluster before and after the command of run, whose own it is")
+	set.BoolVar(&o.input, "input", false, "pass the input on to the command of run, for example a terminal to a shell")
 	set.StringVar(&o.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&o.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	if len(args) == 0 || commands[args[0]] == nil {
@@ -162,10 +163,14 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var input *os.File
+	if o.input {
+		input = os.Stdin
+	}
 	return host.Run(ctx, host.Options{
 		Dir: o.dir, Runtime: o.builder().File(programs.Runtime), Cluster: o.cluster, Fresh: o.fresh, Base: m.Base,
 		Unload:  func(ctx context.Context) error { return base.Unload(ctx, m.Host, log) },
 		Command: append([]string{self, inside, "-root=" + o.root, "-dir=" + o.dir, "--"}, o.args...),
-		Env:     os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Log: log,
+		Env:     os.Environ(), Stdin: input, Stdout: os.Stdout, Stderr: os.Stderr, Log: log,
 	})
 }

@@ -67,7 +67,7 @@ func withCallers(ctx context.Context, o Options, was undo) error {
 		if err != nil {
 			return err
 		}
-		err = runCommand(ctx, o.Command, o.Env, o.Stdout, o.Stderr)
+		err = runCommand(ctx, o.Command, o.Env, o.streams())
 		after, done := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
 		defer done()
 		volumes, e := noted.stop(after)

@@ -52,7 +52,10 @@ type Options struct {
 	// Command is a program and its arguments.
 	Command []string
 	// Env is the command's environment, this process' by default.
-	Env            []string
+	Env []string
+	// Stdin is the command's input, which has none without it. A terminal in whose
+	// foreground this process is goes to the command, with its signals.
+	Stdin          *os.File
 	Stdout, Stderr io.Writer
 	// Log says what Run does, in sentences without an end of line.
 	Log func(format string, args ...any)
@@ -63,6 +66,8 @@ type Options struct {
 	kernel   fs.FS
 	write    func(dir string, values map[string]string) error
 	observe  func() (observation, error)
+	// terminal is true where Stdin is a terminal that the command gets.
+	terminal bool
 	// callers is true in the caller's daemon.
 	callers bool
 	// dirs are folders that are removed when they were missing.
@@ -119,6 +124,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	was, err := finishKilled(ctx, o)
 	if err != nil {
 		return err
+	}
+	if o.terminal = HasTerminal(o.Stdin); o.terminal {
+		defer func() { err = errors.Join(err, takeBack(o.Stdin)) }()
 	}
 	why := whyOwn(ctx, o.Env, o.Runtime)
 	if ctx.Err() != nil {

@@ -59,11 +59,11 @@ func TestExitCode(t *testing.T) {
 
 func TestCommandExitCode(t *testing.T) {
 	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137} {
-		if got := ExitCode(runCommand(t.Context(), []string{"sh", "-c", script}, os.Environ(), nil, nil)); got != want {
+		if got := ExitCode(runCommand(t.Context(), []string{"sh", "-c", script}, os.Environ(), streams{})); got != want {
 			t.Errorf("%s: %d, not %d", script, got, want)
 		}
 	}
-	if err := runCommand(t.Context(), []string{"no-such-program"}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "cannot start") {
+	if err := runCommand(t.Context(), []string{"no-such-program"}, nil, streams{}); err == nil || !strings.Contains(err.Error(), "cannot start") {
 		t.Errorf("%v names no program that is missing", err)
 	}
 }
@@ -79,7 +79,7 @@ func (f onWrite) Write(p []byte) (int, error) {
 func TestCommandGetsSignalAtEndOfContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	const script = `trap "exit 7" TERM; tail -f /dev/null & echo ready; wait`
-	err := runCommand(ctx, []string{"sh", "-c", script}, os.Environ(), onWrite(stop), nil)
+	err := runCommand(ctx, []string{"sh", "-c", script}, os.Environ(), streams{out: onWrite(stop)})
 	if got := ExitCode(err); got != 7 {
 		t.Errorf("%v: %d, not 7", err, got)
 	}
@@ -88,7 +88,7 @@ func TestCommandGetsSignalAtEndOfContext(t *testing.T) {
 func TestBackgroundOfCommandEndsWithIt(t *testing.T) {
 	var out strings.Builder
 	// The output ends when all that write to it have ended.
-	err := runCommand(t.Context(), []string{"sh", "-c", "tail -f /dev/null & echo started; exit 3"}, os.Environ(), &out, nil)
+	err := runCommand(t.Context(), []string{"sh", "-c", "tail -f /dev/null & echo started; exit 3"}, os.Environ(), streams{out: &out})
 	if ExitCode(err) != 3 || errors.Is(err, exec.ErrWaitDelay) || out.String() != "started\n" {
 		t.Errorf("%v, %q", err, out.String())
 	}
@@ -96,7 +96,7 @@ func TestBackgroundOfCommandEndsWithIt(t *testing.T) {
 
 func TestCommandHasNoInput(t *testing.T) {
 	var out strings.Builder
-	if err := runCommand(t.Context(), []string{"sh", "-c", "cat; echo $NAME"}, append(os.Environ(), "NAME=value"), &out, nil); err != nil {
+	if err := runCommand(t.Context(), []string{"sh", "-c", "cat; echo $NAME"}, append(os.Environ(), "NAME=value"), streams{out: &out}); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "value\n" {
