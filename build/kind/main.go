@@ -20,6 +20,7 @@ limitations under the License.
 //	kind-build fetch [flags]             builds what kind would pull
 //	kind-build run [flags] -- COMMAND    runs COMMAND with a Docker daemon that has it
 //	kind-build lock [flags]              writes lock files with Debian's newest packages
+//	kind-build cgroup1 [flags] [FILE]    writes a description of a cluster for cgroup v1
 //
 // It has a module of its own, so that what it depends on does not move versions
 // that ship.
@@ -98,7 +99,7 @@ type options struct {
 
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(options, context.Context) error{
-		"fetch": options.fetch, "run": options.run, "lock": options.lock, inside: options.inside,
+		"fetch": options.fetch, "run": options.run, "lock": options.lock, "cgroup1": options.cgroup1, inside: options.inside,
 	}
 	var o options
 	set := flag.NewFlagSet("kind-build", flag.ContinueOnError)
@@ -115,7 +116,7 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&o.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&o.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("a command is missing: fetch, run or lock")
+		return errors.New("a command is missing: fetch, run, lock or cgroup1")
 	}
 	if err := set.Parse(args[1:]); err != nil {
 		return err
