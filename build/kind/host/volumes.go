@@ -104,7 +104,10 @@ func (v *volumes) follow(ctx context.Context) error {
 	if read != nil || ctx.Err() != nil {
 		return read
 	}
-	return fmt.Errorf("volumes of the command may be unknown: \"docker events\" ended before the command: %v: %s", ended, bytes.TrimSpace(stderr.Bytes()))
+	if ended == nil {
+		ended = errors.New("exit code 0")
+	}
+	return fmt.Errorf("volumes of the command may be unknown: \"docker events\" ended before the command: %w: %s", ended, bytes.TrimSpace(stderr.Bytes()))
 }
 
 // events are the client's arguments that have it print events since the command began.
