@@ -78,13 +78,13 @@ func (c *Cluster) CopyRelease(node string) string {
 // etcd cannot be taken back to an older minor version, and CoreDNS's configuration is only
 // migrated to newer versions, so both stay as they are.
 //
-// Of kubeadm's preflight checks one is ignored. SystemVerification is about the machine, of
+// It ignores one of kubeadm's preflight checks. SystemVerification is about the machine, of
 // which a node is a container: it fails on cgroup v1 even if kubelet's configuration permits
 // that, and where the kernel's configuration is in /boot, which nodes do not have. kind has
-// "kubeadm init" and "kubeadm join" run no preflight check at all. All others are for a
-// cluster to be upgraded and hold here, too: IsPrivilegedUser, ContainerRuntimeVersion,
-// CoreDNSUnsupportedPlugins, CoreDNSMigration, CreateJob, ControlPlaneNodesReady,
-// StaticPodManifest and ImagePull, which finds all images in the node.
+// "kubeadm init" and "kubeadm join" run no preflight check at all. All others hold for nodes
+// as for machines: IsPrivilegedUser, ContainerRuntimeVersion, CoreDNSUnsupportedPlugins,
+// CoreDNSMigration, CreateJob, ControlPlaneNodesReady, StaticPodManifest and ImagePull, which
+// finds all images in the node.
 func upgradeCommand(version string) []string {
 	return []string{
 		"kubeadm", "upgrade", "apply", version, "--yes", "--etcd-upgrade=false", "--skip-phases=addon/coredns",
