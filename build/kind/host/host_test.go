@@ -169,7 +169,7 @@ case "$1 $2" in
 	*"/capless settings "*) settings "$@" ;;
 	*) cat "$DAEMON/privileged" ;;
 	esac ;;
-"info "*) echo 2026-01-01T00:00:00Z ;;
+"info "*) cat "$DAEMON/time" ;;
 "events "*)
 	case "$*" in
 	*" --until "*) cat "$DAEMON/events" ;;
@@ -188,7 +188,7 @@ func fake(t *testing.T) string {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("DAEMON", daemon)
-	for name, content := range map[string]string{"ps": "c1 - other\n", "volume": "v1\nv2\n", "network": "bridge\n", "images": "", "calls": "", "events": ""} {
+	for name, content := range map[string]string{"ps": "c1 - other\n", "volume": "v1\nv2\n", "network": "bridge\n", "images": "", "calls": "", "events": "", "time": "2026-01-01T00:00:00Z\n"} {
 		if err := os.WriteFile(filepath.Join(daemon, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -79,10 +79,14 @@ func (d docker) followVolumes(ctx context.Context, o Options) (*volumes, error) 
 	return v, nil
 }
 
-// clock returns the daemon's time.
+// clock returns the daemon's time. "docker info" does not fail without a daemon, in every
+// version of the client.
 func (d docker) clock(ctx context.Context) (string, error) {
-	out, err := d.output(ctx, nil, "info", "--format", "{{.SystemTime}}")
-	return strings.TrimSpace(string(out)), err
+	lines, err := d.lines(ctx, "info", "--format", "{{.SystemTime}}")
+	if err == nil && len(lines) != 1 {
+		err = fmt.Errorf("the Docker daemon gives the time as %q", lines)
+	}
+	return strings.Join(lines, " "), err
 }
 
 // follow reads events as they happen.

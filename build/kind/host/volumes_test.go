@@ -100,4 +100,8 @@ func TestRunFailsWhenVolumesAreUnknown(t *testing.T) {
 	if _, err := v.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot read an event") {
 		t.Errorf("got the error %v, want one of the event", err)
 	}
+	put(t, daemon, "time")
+	if _, err := v.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "gives the time as") {
+		t.Errorf("got the error %v, want one of the time", err)
+	}
 }
