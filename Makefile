@@ -100,8 +100,8 @@ verify-release: ## Make the release of this commit again in another directory wi
 # The node image that kind-image builds and kind-up starts, and the cluster.
 KIND_IMAGE ?= kindest/node:$(subst +,_,$(VERSION))
 KIND_CLUSTER ?= features
-# What the node image is based on, and the file that describes the cluster. Without them
-# kind's own base, and one node.
+# The image below the node image, and the file that describes the cluster. Without them
+# they are kind's own base, and one node.
 KIND_BASE ?=
 KIND_CONFIG ?=
 # Further flags of "kind create cluster", such as --retain.
@@ -123,31 +123,19 @@ kind-image: ## Build a node image for kind from the release in _output/release-t
 	@# kind leaves the archive that it has unpacked, 1 GB, in the folder for temporary files.
 	scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && TMPDIR="$$scratch" $(TOOLS)/kind build node-image --type file$(if $(KIND_BASE), --base-image '$(KIND_BASE)') --image $(KIND_IMAGE) $(SERVER_TAR)
 
-# Where Docker has cgroup v1, kubelet ends unless its configuration permits that.
-define CGROUP_V1_CONFIG
-kind: Cluster
-apiVersion: kind.x-k8s.io/v1alpha4
-kubeadmConfigPatches:
-- |
-  kind: KubeletConfiguration
-  failCgroupV1: false
-endef
+# Where Docker has cgroup v1, kubelet ends unless its configuration permits that: then the
+# cluster is that of a copy which does.
 on_cgroup_v1 = $(filter 1,$(shell docker info --format '{{.CgroupVersion}}' 2>/dev/null))
-own_config = $(OUT)/kind/config.yaml
-kind_config = $(or $(KIND_CONFIG),$(if $(on_cgroup_v1),$(own_config)))
-write_config = mkdir -p $(OUT)/kind; printf '%s\n' "$$CGROUP_V1_CONFIG" >$(own_config); \
-	echo "Docker has cgroup v1, which kubelet refuses by default: the cluster is that of $(own_config), which sets failCgroupV1: false"
-check_config = grep -qs failCgroupV1 '$(KIND_CONFIG)' || echo "Docker has cgroup v1, which kubelet refuses by default, and $(KIND_CONFIG) does not set failCgroupV1:" \
-	"if nodes do not start, add kubeadmConfigPatches: ['{kind: KubeletConfiguration, failCgroupV1: false}']"
+kind_config = $(if $(on_cgroup_v1),$(OUT)/kind/config.yaml,$(KIND_CONFIG))
+write_config = $(MAKE) -s $(TOOLS)/kind-build; $(TOOLS)/kind-build cgroup1 -dir $(OUT)/kind$(if $(KIND_CONFIG), '$(KIND_CONFIG)')
 
 .PHONY: kind-up
-kind-up: export CGROUP_V1_CONFIG := $(CGROUP_V1_CONFIG)
 kind-up: ## Create a cluster from that image and show its features; needs Docker; KIND_CONFIG=file describes it.
 	@$(need_docker)
 	@docker image inspect $(KIND_IMAGE) >/dev/null 2>&1 || { echo "Docker has no image $(KIND_IMAGE): run \"make kind-image\" first" >&2; exit 1; }
 	@$(MAKE) -s $(TOOLS)/kind
 	@! $(TOOLS)/kind get clusters 2>/dev/null | grep -x '$(KIND_CLUSTER)' >/dev/null || { echo "There is a cluster $(KIND_CLUSTER) already: run \"make kind-down$(if $(filter-out features,$(KIND_CLUSTER)), KIND_CLUSTER=$(KIND_CLUSTER))\" first" >&2; exit 1; }
-	@$(if $(on_cgroup_v1),$(if $(KIND_CONFIG),$(check_config),$(write_config)))
+	@$(if $(on_cgroup_v1),$(write_config))
 	$(TOOLS)/kind create cluster$(if $(kind_config), --config '$(kind_config)') --name $(KIND_CLUSTER) --image $(KIND_IMAGE) --kubeconfig $(KIND_KUBECONFIG) --wait 5m$(if $(KIND_FLAGS), $(KIND_FLAGS))
 	$(KIND_KUBECTL) wait --for=create --timeout=2m -n kube-system features/$(KIND_FEATURE)
 	$(KIND_KUBECTL) get features -n kube-system
@@ -169,14 +157,15 @@ $(TOOLS)/kind-build: FORCE
 
 # yes makes what kind would pull, no lets kind pull it, auto asks registry.k8s.io first.
 KIND_OFFLINE ?= auto
-# What kind-run runs; y has kind-test run long tests, too.
+# The command of kind-run; y has kind-test run long tests, too.
 COMMAND ?=
 LONG ?=
 kind_long = $(or $(LONG),$(if $(filter TestThree% TestUpgrade%,$(WHAT)),y))
-# What only the upgrade needs takes long to build.
-kind_previous = $(if $(filter y,$(kind_long)),$(if $(filter TestOneNode TestGatesOfKubelet TestThreeControlPlanes,$(WHAT)),,y))
+# Tests that do without upstream's minor version before, which takes long to build.
+kind_without_previous := TestGatesOfKubelet TestGatesWithPods TestOneNode TestThreeControlPlanes
+kind_previous = $(if $(filter y,$(kind_long)),$(if $(filter $(kind_without_previous),$(WHAT)),,y))
 # run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries.
-# $(2) are flags on its cluster, and $(3) further flags of "kind-build fetch".
+# $(2) are flags on its cluster and its input, and $(3) further flags of "kind-build fetch".
 define run_with_kind
 $(TOOLS)/kind-build fetch -dir $(OUT)/kind -offline $(KIND_OFFLINE)$(if $(kind_previous), -previous)$(3) -release $(SERVER_TAR) -kind "$$(cd hack/tools && GOWORK=off go list -m -f '{{.Dir}}' sigs.k8s.io/kind)" $(DEBIAN_MIRRORS)
 $(TOOLS)/kind-build run -dir $(OUT)/kind $(2) -- $(1)
@@ -190,9 +179,9 @@ kind-tools:
 
 .PHONY: kind-run
 kind-run: export KIND_COMMAND := $(value COMMAND)
-kind-run: kind-tools ## Run COMMAND="make kind-image kind-up kind-down", or another, with what kind would pull; needs root where no Docker runs.
+kind-run: kind-tools ## Run COMMAND="make kind-image kind-up kind-down", or another, such as bash, with what kind would pull; needs root where no Docker runs.
 	@$(if $(COMMAND),:,false) || { echo "COMMAND is not set: run \"make kind-run COMMAND='make kind-image kind-up kind-down'\", or another command" >&2; exit 1; }
-	$(call run_with_kind,bash -euo pipefail -c "$$KIND_COMMAND",-cluster '$(KIND_CLUSTER)')
+	$(call run_with_kind,bash -euo pipefail -c "$$KIND_COMMAND",-input -cluster '$(KIND_CLUSTER)')
 
 .PHONY: kind-test
 kind-test: kind-tools ## Take a gate through on, used and off on a real node of kind; LONG=y adds three control planes and an upgrade with kubeadm; WHAT=TestOneNode runs one test.

@@ -20,6 +20,7 @@ limitations under the License.
 //	kind-build fetch [flags]             builds what kind would pull
 //	kind-build run [flags] -- COMMAND    runs COMMAND with a Docker daemon that has it
 //	kind-build lock [flags]              writes lock files with Debian's newest packages
+//	kind-build cgroup1 [flags] [FILE]    writes a description of a cluster for cgroup v1
 //
 // It has a module of its own, so that what it depends on does not move versions
 // that ship.
@@ -91,14 +92,14 @@ func withoutExit(err error) string {
 type options struct {
 	root, dir, release, kind, offline string
 	cluster                           string
-	previous, e2e, fresh              bool
+	previous, e2e, fresh, input       bool
 	apt                               rootfs.Apt
 	args                              []string
 }
 
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(options, context.Context) error{
-		"fetch": options.fetch, "run": options.run, "lock": options.lock, inside: options.inside,
+		"fetch": options.fetch, "run": options.run, "lock": options.lock, "cgroup1": options.cgroup1, inside: options.inside,
 	}
 	var o options
 	set := flag.NewFlagSet("kind-build", flag.ContinueOnError)
@@ -111,10 +112,11 @@ func run(ctx context.Context, args []string) error {
 	set.BoolVar(&o.e2e, "e2e", false, "make upstream's end-to-end tests, their images, and upstream's unchanged version, too")
 	set.StringVar(&o.cluster, "cluster", "", "the cluster that the command of run creates; in a daemon that was there, what is left of others is not the command's")
 	set.BoolVar(&o.fresh, "fresh", false, "remove that cluster before and after the command of run, whose own it is")
+	set.BoolVar(&o.input, "input", false, "pass the input on to the command of run, for example a terminal to a shell")
 	set.StringVar(&o.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&o.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	if len(args) == 0 || commands[args[0]] == nil {
-		return errors.New("a command is missing: fetch, run or lock")
+		return errors.New("a command is missing: fetch, run, lock or cgroup1")
 	}
 	if err := set.Parse(args[1:]); err != nil {
 		return err
@@ -162,10 +164,14 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var input *os.File
+	if o.input {
+		input = os.Stdin
+	}
 	return host.Run(ctx, host.Options{
 		Dir: o.dir, Runtime: o.builder().File(programs.Runtime), Cluster: o.cluster, Fresh: o.fresh, Base: m.Base,
 		Unload:  func(ctx context.Context) error { return base.Unload(ctx, m.Host, log) },
 		Command: append([]string{self, inside, "-root=" + o.root, "-dir=" + o.dir, "--"}, o.args...),
-		Env:     os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Log: log,
+		Env:     os.Environ(), Stdin: input, Stdout: os.Stdout, Stderr: os.Stderr, Log: log,
 	})
 }

@@ -42,6 +42,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"run", "-dir", t.TempDir(), "--", "true"}, "kind-build fetch"},
 		{[]string{"fetch", "-dir", t.TempDir()}, "-release"},
 		{[]string{"fetch", "-dir", t.TempDir(), "-release", "r", "-kind", "k", "-offline", "maybe"}, "-offline=maybe"},
+		{[]string{"cgroup1", "-dir", t.TempDir(), "a", "b"}, "cgroup1 takes one file"},
 		{[]string{"inside", "-dir", t.TempDir(), "--", "true"}, "kind-build fetch"},
 	} {
 		if err := run(t.Context(), test.args); err == nil || !strings.Contains(err.Error(), test.want) {

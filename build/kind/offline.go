@@ -30,6 +30,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/kubernetes-features/build/kind/base"
@@ -305,10 +306,15 @@ func (o options) inside(ctx context.Context) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, o.args[0], o.args[1:]...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "KIND_PREVIOUS_RELEASE="+m.Previous, "KIND_SAME_RELEASE="+m.Same,
 		"KIND_TEST_IMAGES="+strings.Join(m.TestImages, ","), "KIND_NO_IMAGES="+strings.Join(m.NoImages, ","))
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	end := os.Interrupt
+	if host.HasTerminal(os.Stdin) {
+		// A shell with a terminal ignores all others.
+		end = syscall.SIGHUP
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(end) }
 	if m.Base == "" {
 		return host.CommandError(cmd.Run())
 	}

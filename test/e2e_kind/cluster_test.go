@@ -95,7 +95,7 @@ func createPod(t *testing.T, c *kindcluster.Cluster) *corev1.Pod {
 		Spec: corev1.PodSpec{
 			// A stop signal needs the name of the operating system.
 			OS: &corev1.PodOS{Name: corev1.Linux},
-			// What does not handle its stop signal is killed then.
+			// A container that does not handle its stop signal is killed then.
 			TerminationGracePeriodSeconds: ptr.To[int64](2),
 			Containers: []corev1.Container{{
 				Name: "main", Image: pauseImage(t, c, node), ImagePullPolicy: corev1.PullNever,

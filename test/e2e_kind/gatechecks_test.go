@@ -72,7 +72,7 @@ func (n *usedNode) fileOf(pod, file string) string {
 func fileGoesToRoot(n *usedNode) error {
 	ctx := n.t.Context()
 	_, secretErr := n.Kube.CoreV1().Secrets(metav1.NamespaceDefault).Patch(ctx, secret, types.MergePatchType, []byte(`{"stringData":{"key":"new"}}`), metav1.PatchOptions{})
-	// A Pod that changes is looked at, with its volumes.
+	// kubelet syncs a Pod that changes, with its volumes.
 	mark := fmt.Appendf(nil, `{"metadata":{"annotations":{"test":%q}}}`, n.inPod("file-users", "stat", "/secret/key"))
 	_, podErr := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Patch(ctx, "file-users", types.MergePatchType, mark, metav1.PatchOptions{})
 	if err := errors.Join(secretErr, podErr); err != nil {

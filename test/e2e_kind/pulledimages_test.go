@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ func newRegistry(t *testing.T) *registry {
 		}
 		return data
 	}
-	config := encode(map[string]any{"architecture": "amd64", "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(layer.Bytes())}}})
+	config := encode(map[string]any{"architecture": runtime.GOARCH, "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(layer.Bytes())}}})
 	describe := func(kind string, data []byte) map[string]any {
 		return map[string]any{"mediaType": "application/vnd.oci.image." + kind, "digest": digest(data), "size": len(data)}
 	}

@@ -78,7 +78,7 @@ func (b Base) part(name string) string {
 	return "kind-base-" + name + "-" + hex.EncodeToString(of[:6])
 }
 
-// What an image is made in, one after the other.
+// Parts of which an image is made, one after the other.
 const (
 	unpacked = "unpacked"
 	flat     = "flat"
@@ -189,7 +189,7 @@ func appendDeb(tw *tar.Writer, deb string, folders map[string]bool) error {
 		return fmt.Errorf("dpkg-deb (Debian's package dpkg): %w", err)
 	}
 	err = copyTar(tw, tar.NewReader(out), folders)
-	// What follows the end of the archive, so that dpkg-deb can end.
+	// dpkg-deb ends when all is read, also the rest after the end of the archive.
 	_, rest := io.Copy(io.Discard, out)
 	return errors.Join(err, rest, cmd.Wait())
 }

@@ -18,6 +18,6 @@ limitations under the License.
 // the base image of nodes, out of Debian's packages and of programs built from Go
 // modules, and the images that kind loads into a node image.
 //
-// What is kind's own in the base image, units, settings and the entry point, is
-// read from kind's module when the image is made.
+// kind's own files of the base image, units, settings and the entry point, are read from
+// kind's module when the image is made.
 package base

@@ -31,9 +31,9 @@ import (
 )
 
 // fakeDocker is a client whose daemon is a folder: the file images has names, with ours for a
-// stand-in, and containers has names with their images. What it is told is written into
+// stand-in, and containers has names with their images. Its arguments are written into
 // calls. A command that is named in the file hang tells so and does not end, as one
-// that is interrupted, but what it makes is made.
+// that is interrupted, but its work is done.
 const fakeDocker = `#!/bin/sh
 echo "$1 $2" >>"$DAEMON/calls"
 names() {
@@ -122,7 +122,7 @@ func awaitWriter(t *testing.T, file string) <-chan struct{} {
 		_, _ = os.ReadFile(file)
 	}()
 	t.Cleanup(func() {
-		// What nothing has written into is let go.
+		// Without a writer, reading would not end.
 		if f, err := os.OpenFile(file, os.O_RDWR, 0); err == nil {
 			_ = f.Close()
 		}

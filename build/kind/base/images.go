@@ -116,7 +116,7 @@ func writeImage(ctx context.Context, file string, b programs.Builder, busybox, n
 	if c.shell {
 		entries = append(entries, shell(busybox)...)
 	} else {
-		// What has a shell is started by a command.
+		// Commands start images with a shell.
 		spec.Entrypoint = []string{c.at}
 	}
 	entries = append(entries,

@@ -126,7 +126,7 @@ func filesOfLayers(t *testing.T, file string) []string {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		// What is no layer is no archive either.
+		// Files that are no layers are no archives either.
 		for layer := tar.NewReader(tr); ; {
 			h, err := layer.Next()
 			if err != nil {

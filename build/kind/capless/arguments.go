@@ -56,7 +56,7 @@ func split(args []string) (command string, rest []string) {
 }
 
 // flagValue returns the value of a flag that has a long and a short name, in the
-// forms that runc reads. What follows the container's name is no flag of runc, but
+// forms that runc reads. Arguments after the container's name are no flags of runc, but
 // exec with a file of the process has no such arguments.
 func flagValue(args []string, long, short string) string {
 	for i, arg := range args {

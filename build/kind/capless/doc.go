@@ -23,7 +23,8 @@ limitations under the License.
 // permitted"). A container gets nothing by capless that the machine withholds.
 //
 // As "capless print-withheld" it is no runtime, but prints the capabilities that its
-// container lacks.
+// container lacks. As "capless settings" it reads and writes settings of the kernel for a
+// user who may start containers, and not change these (package kernel).
 //
 // The runtime is runc in the PATH, or what the variable CAPLESS_RUNTIME names.
 package main

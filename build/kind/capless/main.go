@@ -24,6 +24,7 @@ import (
 	"slices"
 	"syscall"
 
+	"k8s.io/kubernetes-features/build/kind/capless/kernel"
 	"k8s.io/kubernetes-features/build/kind/capless/withheld"
 )
 
@@ -36,6 +37,9 @@ func main() {
 
 // run returns only with an error where it is a runtime: runc replaces the process.
 func run(args []string, out io.Writer) error {
+	if len(args) > 0 && args[0] == kernel.Command {
+		return kernel.Run(kernel.Dir, args[1:], out)
+	}
 	names, err := withheld.Capabilities(os.DirFS("/proc"))
 	if err != nil {
 		return err

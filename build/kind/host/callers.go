@@ -34,7 +34,7 @@ const (
 )
 
 // withCallers runs the command with the daemon that the environment names, in which others
-// make and remove things, too. Only what the command can have made counts: containers
+// make and remove things, too. Only objects count that the command can have made: containers
 // of its cluster and those in which node images were built on the base of its own, with
 // their volumes, and kind's network.
 func withCallers(ctx context.Context, o Options, was undo) error {
@@ -58,14 +58,20 @@ func withCallers(ctx context.Context, o Options, was undo) error {
 	}
 	// An earlier run that was killed has left the network that it made.
 	network := was.Network || !slices.Contains(networks, kindNetwork)
-	// What the machine has beside is others'.
+	// Mounts and interfaces of the machine are others', too.
+	o.callers = true
 	o.observe = func() (observation, error) { return observation{}, nil }
 	o.counts = changedByNodes
 	return observed(ctx, o, undo{Network: network}, func() error {
-		err := runCommand(ctx, o.Command, o.Env, o.Stdout, o.Stderr)
+		noted, err := d.followVolumes(ctx, o)
+		if err != nil {
+			return err
+		}
+		err = runCommand(ctx, o.Command, o.Env, o.streams())
 		after, done := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
 		defer done()
-		err = errors.Join(err, d.finish(after, o, before))
+		volumes, e := noted.stop(after)
+		err = errors.Join(err, e, d.finish(after, o, before, volumes))
 		if o.Unload != nil {
 			err = errors.Join(err, o.Unload(after))
 		}
@@ -117,48 +123,76 @@ func (d docker) removeEarlier(ctx context.Context, o Options) error {
 	return nil
 }
 
-// removeMade removes containers, and those of their volumes that stay without them.
+// removeMade removes containers, and volumes that stay without them.
 func (d docker) removeMade(ctx context.Context, made objects) error {
-	if len(made["container"]) == 0 {
-		return nil
+	if len(made["container"]) > 0 {
+		if _, err := d.lines(ctx, append([]string{"rm", "--force", "--volumes"}, made["container"]...)...); err != nil {
+			return err
+		}
 	}
-	if _, err := d.lines(ctx, append([]string{"rm", "--force", "--volumes"}, made["container"]...)...); err != nil {
+	stay, err := d.present(ctx, made["volume"])
+	if err != nil || len(stay) == 0 {
 		return err
-	}
-	all, err := d.lines(ctx, "volume", "ls", "--quiet")
-	if err != nil {
-		return err
-	}
-	stay := slices.DeleteFunc(slices.Clone(made["volume"]), func(name string) bool { return !slices.Contains(all, name) })
-	if len(stay) == 0 {
-		return nil
 	}
 	_, err = d.lines(ctx, append([]string{"volume", "rm", "--force"}, stay...)...)
 	return err
 }
 
-// finish names what the command has made and left, and removes it where its cluster is
-// its own, and containers in which images were built in any case.
-func (d docker) finish(ctx context.Context, o Options, before objects) error {
+// present returns those of volumes that the daemon has.
+func (d docker) present(ctx context.Context, volumes []string) ([]string, error) {
+	if len(volumes) == 0 {
+		return nil, nil
+	}
+	all, err := d.lines(ctx, "volume", "ls", "--quiet")
+	return slices.DeleteFunc(slices.Clone(volumes), func(name string) bool { return !slices.Contains(all, name) }), err
+}
+
+// finish names containers that the command has made and left, and volumes that these or
+// earlier ones of its containers have had (noted). It removes them where the cluster is the
+// command's own, and containers in which images were built in any case.
+func (d docker) finish(ctx context.Context, o Options, before objects, noted []string) error {
 	now, err := d.made(ctx, o)
 	if err != nil {
 		return err
 	}
-	left := objects{"container": less(now["container"], before["container"]), "volume": less(now["volume"], before["volume"])}
-	var errs []error
-	next := "remove it by \"kind delete cluster --name " + o.Cluster + "\""
-	if o.Fresh {
-		next = "it was removed"
-		errs = append(errs, d.removeMade(ctx, left))
+	left := objects{"container": less(now["container"], before["container"])}
+	left["volume"], err = d.present(ctx, less(union(now["volume"], noted), before["volume"]))
+	if err != nil {
+		return err
 	}
+	removed := left
+	if !o.Fresh {
+		builders := slices.DeleteFunc(slices.Clone(left["container"]), func(name string) bool { return !strings.HasPrefix(name, builderName) })
+		removed = objects{"container": builders}
+	}
+	errs := []error{d.removeMade(ctx, removed)}
+	stay, err := d.present(ctx, left["volume"])
+	errs = append(errs, err)
 	for _, name := range left["container"] {
-		if !o.Fresh && strings.HasPrefix(name, builderName) {
-			errs = append(errs, d.removeMade(ctx, objects{"container": {name}}), fmt.Errorf("the command has left the container %s; it was removed", name))
-			continue
+		next := "it was removed"
+		if !slices.Contains(removed["container"], name) {
+			next = "remove it by \"kind delete cluster --name " + o.Cluster + "\""
 		}
 		errs = append(errs, fmt.Errorf("the command has left the container %s; %s", name, next))
 	}
+	for _, name := range left["volume"] {
+		next := "it was removed"
+		switch {
+		case slices.Contains(stay, name) && slices.Contains(now["volume"], name):
+			next = "it goes with its container"
+		case slices.Contains(stay, name):
+			next = "remove it by \"docker volume rm " + name + "\""
+		}
+		errs = append(errs, fmt.Errorf("the command has left the volume %s; %s", name, next))
+	}
 	return errors.Join(errs...)
+}
+
+// union returns the elements of both lists, each once.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // removeNetwork removes kind's network, unless it is gone or others have containers in it.

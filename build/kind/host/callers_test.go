@@ -109,15 +109,19 @@ func TestInterruptedCommandLeavesNothing(t *testing.T) {
 func TestClusterThatIsNotTheCommandsAloneStays(t *testing.T) {
 	daemon := fake(t)
 	put(t, daemon, "ps", "features-control-plane features node")
-	o, _ := forTests(t, `echo "features-worker features node" >>"$DAEMON/ps"; echo "kind-build-1-2 - localhost/base:v1" >>"$DAEMON/ps"`)
+	o, _ := forTests(t, `echo "features-worker features node" >>"$DAEMON/ps"; echo "kind-build-1-2 - localhost/base:v1" >>"$DAEMON/ps"
+printf "volume-of-features-worker\nvolume-of-kind-build-1-2\n" >>"$DAEMON/volume"`)
 	o.Cluster, o.Fresh = "features", false
 	err := withCallers(t.Context(), o, undo{})
 	want := "the command has left the container features-worker; remove it by \"kind delete cluster --name features\"\n" +
-		"the command has left the container kind-build-1-2; it was removed"
+		"the command has left the container kind-build-1-2; it was removed\n" +
+		"the command has left the volume volume-of-features-worker; it goes with its container\n" +
+		"the command has left the volume volume-of-kind-build-1-2; it was removed"
 	if err == nil || err.Error() != want {
 		t.Errorf("got the error %v, want %s", err, want)
 	}
 	check(t, daemon, "ps", "features-control-plane features node", "features-worker features node")
+	check(t, daemon, "volume", "v1", "v2", "volume-of-features-worker")
 }
 
 // TestOthersMayUseDaemonMeanwhile has others make and remove things while the command runs.

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"syscall"
 	"time"
@@ -31,12 +30,12 @@ import (
 // grace is the time that a process has to end after SIGTERM.
 const grace = 30 * time.Second
 
-// runCommand runs a command without input in a process group of its own, so that
-// signals of a terminal reach it through ctx only. Its group ends with it.
-func runCommand(ctx context.Context, command, env []string, stdout, stderr io.Writer) error {
+// runCommand runs a command in a process group of its own. Without the terminal, signals of
+// that reach it through ctx only. Its group ends with it.
+func runCommand(ctx context.Context, command, env []string, s streams) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = env
+	s.connect(cmd)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	if err := cmd.Start(); err != nil {

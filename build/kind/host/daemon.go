@@ -66,7 +66,7 @@ func runDaemon(told string) (got result, err error) {
 	if _, err := (docker{env}).removeAll(ctx); err != nil {
 		return got, err
 	}
-	err = runCommand(ctx, r.Command, env, os.Stdout, os.Stderr)
+	err = runCommand(ctx, r.Command, env, r.streams())
 	var exit *ExitError
 	if errors.As(err, &exit) {
 		got.Exit, err = exit.Code, nil

@@ -18,11 +18,15 @@ limitations under the License.
 // the machine as it was.
 //
 // Where the caller's daemon can run privileged containers, the command uses it. Others may
-// use it, too, so only what the command can have made counts there. Else Run starts a daemon of its own, in mount, network and process namespaces of their
-// own, and the command runs in there, too: ports, bridges and rules of a firewall are
-// apart from the machine's, and all processes end with the first one. What namespaces
-// do not keep apart Run cleans up: cgroups, kernel settings that kubelets change, and
-// directories that Docker makes.
+// use it, too, so only what the command can have made counts there: containers of its
+// cluster, their volumes, kind's network, and settings of the kernel that nodes change.
+// These a privileged container restores where the process itself may not.
+//
+// Without such a daemon, Run starts one of its own in mount, network and process
+// namespaces, where the command runs, too: ports, bridges and rules of a firewall are
+// apart from the machine's, and all processes end with the first one. Run cleans up what
+// namespaces do not keep apart: cgroups, settings of the kernel, and directories that
+// Docker makes.
 //
 // There is no way from those namespaces to other networks. The command has to have on
 // the disk what it needs.

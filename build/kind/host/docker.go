@@ -34,13 +34,14 @@ const kindNetwork = "kind"
 // docker is Docker's client with an environment that names the daemon.
 type docker struct{ env []string }
 
-// lines returns the lines that a command of the client writes.
+// lines returns the words that a command of the client writes, one a line.
 func (d docker) lines(ctx context.Context, args ...string) ([]string, error) {
-	return d.send(ctx, nil, args...)
+	out, err := d.output(ctx, nil, args...)
+	return strings.Fields(string(out)), err
 }
 
-// send is lines for a command that reads an input.
-func (d docker) send(ctx context.Context, input io.Reader, args ...string) ([]string, error) {
+// output returns all that a command of the client writes.
+func (d docker) output(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Env, cmd.Stdin = d.env, input
 	var stdout, stderr bytes.Buffer
@@ -51,7 +52,7 @@ func (d docker) send(ctx context.Context, input io.Reader, args ...string) ([]st
 		}
 		return nil, fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	return strings.Fields(stdout.String()), nil
+	return stdout.Bytes(), nil
 }
 
 // reach is an error when no daemon answers. "docker version" fails then, in every

@@ -22,10 +22,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"k8s.io/kubernetes-features/build/kind/capless/kernel"
 	"k8s.io/kubernetes-features/build/kind/capless/withheld"
 )
 
@@ -50,15 +52,24 @@ type Options struct {
 	// Command is a program and its arguments.
 	Command []string
 	// Env is the command's environment, this process' by default.
-	Env            []string
+	Env []string
+	// Stdin is the command's input, which has none without it. A terminal in whose
+	// foreground this process is goes to the command, with its signals.
+	Stdin          *os.File
 	Stdout, Stderr io.Writer
 	// Log says what Run does, in sentences without an end of line.
 	Log func(format string, args ...any)
 
-	// settings is the folder of the kernel's settings, and observe is how the machine is
-	// looked at: for tests.
+	// settings is the folder of the kernel's settings, kernel reads and write writes it, and
+	// observe lists what the machine has. Tests have others.
 	settings string
+	kernel   fs.FS
+	write    func(dir string, values map[string]string) error
 	observe  func() (observation, error)
+	// terminal is true where Stdin is a terminal that the command gets.
+	terminal bool
+	// callers is true in the caller's daemon.
+	callers bool
 	// dirs are folders that are removed when they were missing.
 	dirs []string
 	// shared is the folder in which runs find each other, and sharing is this one among them.
@@ -82,8 +93,8 @@ func (e *ExitError) Signaled() bool { return e.Code > signaled }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("the command ended with exit code %d", e.Code) }
 
-// ExitCode returns the code by which a process gives an error of Run on: the command's
-// own one where it failed.
+// ExitCode returns the exit code of a process for an error of Run: the command's own one
+// where it failed.
 func ExitCode(err error) int {
 	var exit *ExitError
 	switch {
@@ -113,6 +124,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	was, err := finishKilled(ctx, o)
 	if err != nil {
 		return err
+	}
+	if o.terminal = HasTerminal(o.Stdin); o.terminal {
+		defer func() { err = errors.Join(err, takeBack(o.Stdin)) }()
 	}
 	why := whyOwn(ctx, o.Env, o.Runtime)
 	if ctx.Err() != nil {
@@ -158,7 +172,13 @@ func (o *Options) complete() error {
 			return fmt.Errorf("the folder %s of the Docker daemon is below %s, which the daemon has for itself; choose another", o.Dir, hidden)
 		}
 	}
-	o.settings, o.shared = cmp.Or(o.settings, "/proc/sys"), cmp.Or(o.shared, sharedDir)
+	o.settings, o.shared = cmp.Or(o.settings, kernel.Dir), cmp.Or(o.shared, sharedDir(os.Geteuid()))
+	if o.kernel == nil {
+		o.kernel = os.DirFS(o.settings)
+	}
+	if o.write == nil {
+		o.write = kernel.Write
+	}
 	if o.observe == nil {
 		o.observe = observe
 	}

@@ -59,11 +59,11 @@ func TestExitCode(t *testing.T) {
 
 func TestCommandExitCode(t *testing.T) {
 	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137} {
-		if got := ExitCode(runCommand(t.Context(), []string{"sh", "-c", script}, os.Environ(), nil, nil)); got != want {
+		if got := ExitCode(runCommand(t.Context(), []string{"sh", "-c", script}, os.Environ(), streams{})); got != want {
 			t.Errorf("%s: %d, not %d", script, got, want)
 		}
 	}
-	if err := runCommand(t.Context(), []string{"no-such-program"}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "cannot start") {
+	if err := runCommand(t.Context(), []string{"no-such-program"}, nil, streams{}); err == nil || !strings.Contains(err.Error(), "cannot start") {
 		t.Errorf("%v names no program that is missing", err)
 	}
 }
@@ -79,7 +79,7 @@ func (f onWrite) Write(p []byte) (int, error) {
 func TestCommandGetsSignalAtEndOfContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	const script = `trap "exit 7" TERM; tail -f /dev/null & echo ready; wait`
-	err := runCommand(ctx, []string{"sh", "-c", script}, os.Environ(), onWrite(stop), nil)
+	err := runCommand(ctx, []string{"sh", "-c", script}, os.Environ(), streams{out: onWrite(stop)})
 	if got := ExitCode(err); got != 7 {
 		t.Errorf("%v: %d, not 7", err, got)
 	}
@@ -88,7 +88,7 @@ func TestCommandGetsSignalAtEndOfContext(t *testing.T) {
 func TestBackgroundOfCommandEndsWithIt(t *testing.T) {
 	var out strings.Builder
 	// The output ends when all that write to it have ended.
-	err := runCommand(t.Context(), []string{"sh", "-c", "tail -f /dev/null & echo started; exit 3"}, os.Environ(), &out, nil)
+	err := runCommand(t.Context(), []string{"sh", "-c", "tail -f /dev/null & echo started; exit 3"}, os.Environ(), streams{out: &out})
 	if ExitCode(err) != 3 || errors.Is(err, exec.ErrWaitDelay) || out.String() != "started\n" {
 		t.Errorf("%v, %q", err, out.String())
 	}
@@ -96,7 +96,7 @@ func TestBackgroundOfCommandEndsWithIt(t *testing.T) {
 
 func TestCommandHasNoInput(t *testing.T) {
 	var out strings.Builder
-	if err := runCommand(t.Context(), []string{"sh", "-c", "cat; echo $NAME"}, append(os.Environ(), "NAME=value"), &out, nil); err != nil {
+	if err := runCommand(t.Context(), []string{"sh", "-c", "cat; echo $NAME"}, append(os.Environ(), "NAME=value"), streams{out: &out}); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "value\n" {
@@ -106,8 +106,10 @@ func TestCommandHasNoInput(t *testing.T) {
 
 // fakeDocker is a client whose daemon is a folder: the file ps has containers with the
 // cluster that they are labeled with and their image, volume and network have names.
-// Each container has a volume, which goes with it. What changes something is written
-// into calls.
+// Each container has a volume, which goes with it. Commands that change something are
+// written into calls. The file events has those of the last moment, and the pipe stream
+// those that are followed; told gets a line for each. Privileged containers read and write
+// settings in the folder SETTINGS, unless the file refused says why not.
 const fakeDocker = `#!/bin/sh
 filter() {
 	cluster=.* image=.* name=.*
@@ -122,6 +124,28 @@ filter() {
 }
 change() { echo "$@" >>"$DAEMON/calls"; }
 drop() { file=$1; shift; for n; do sed -i "/^$n\( \|\$\)/d" "$DAEMON/$file"; done; }
+follow() {
+	if [ -e "$DAEMON/unfollowed" ]; then cat "$DAEMON/unfollowed" >&2; exit 1; fi
+	if [ -p "$DAEMON/stream" ]; then
+		exec 3<>"$DAEMON/stream"
+		while read -r line <&3; do echo "$line"; echo >"$DAEMON/told"; done
+	fi
+	exec tail -f /dev/null
+}
+settings() {
+	while [ "$1" != settings ]; do shift; done
+	here=$(cat "$DAEMON/boot" 2>/dev/null || echo "$2") was= is= refused=
+	if [ "$here" = "$2" ]; then
+		shift 2
+		for arg; do
+			name=${arg%%=*}
+			was="$was,\"$name\":\"$(cat "$SETTINGS/$name")\""
+			case "$arg" in *=*) refused=$(cat "$DAEMON/refused" 2>/dev/null) || echo "${arg#*=}" >"$SETTINGS/$name" ;; esac
+			is="$is,\"$name\":\"$(cat "$SETTINGS/$name")\""
+		done
+	fi
+	echo "{\"boot\":\"$here\",\"was\":{${was#,}},\"is\":{${is#,}},\"error\":\"$refused\"}"
+}
 case "$1 $2" in
 "version "*) cat "$DAEMON/version" ;;
 "ps "*) filter "$@" ;;
@@ -139,7 +163,18 @@ case "$1 $2" in
 	esac ;;
 "image prune"|"image rm") change "$@" ;;
 "import -") cat >"$DAEMON/imported"; echo sha256:1 ;;
-"run "*) change "$@"; cat "$DAEMON/privileged" ;;
+"run "*)
+	change "$@"
+	case "$*" in
+	*"/capless settings "*) settings "$@" ;;
+	*) cat "$DAEMON/privileged" ;;
+	esac ;;
+"info "*) cat "$DAEMON/time" ;;
+"events "*)
+	case "$*" in
+	*" --until "*) cat "$DAEMON/events" ;;
+	*) follow ;;
+	esac ;;
 *) echo "unknown: $*" >&2; exit 9 ;;
 esac
 `
@@ -153,7 +188,7 @@ func fake(t *testing.T) string {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("DAEMON", daemon)
-	for name, content := range map[string]string{"ps": "c1 - other\n", "volume": "v1\nv2\n", "network": "bridge\n", "images": "", "calls": ""} {
+	for name, content := range map[string]string{"ps": "c1 - other\n", "volume": "v1\nv2\n", "network": "bridge\n", "images": "", "calls": "", "events": "", "time": "2026-01-01T00:00:00Z\n"} {
 		if err := os.WriteFile(filepath.Join(daemon, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}

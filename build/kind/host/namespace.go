@@ -79,7 +79,7 @@ func runInit(args []string, answer *os.File) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	cmd := exec.Command("/proc/self/exe", daemonCommand, args[2])
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{answer}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, []*os.File{answer}
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"time"
 
@@ -109,8 +108,8 @@ func less(a, b []string) (rest []string) {
 	return rest
 }
 
-// observed does something, then undoes what it has changed on the machine. What u
-// names is undone by the next run, too, when this one is killed.
+// observed does something, then undoes what it has changed on the machine. The next run
+// undoes u when this one is killed.
 func observed(ctx context.Context, o Options, u undo, do func() error) error {
 	before, err := o.observe()
 	if err != nil {
@@ -120,7 +119,7 @@ func observed(ctx context.Context, o Options, u undo, do func() error) error {
 		return err
 	}
 	was, err := o.sharing.join(func() (original, error) {
-		values, err := settings(os.DirFS(o.settings))
+		values, err := o.noteSettings(ctx)
 		return original{Settings: values, Dirs: absent(o.dirs...)}, err
 	})
 	if err != nil {
@@ -135,7 +134,7 @@ func observed(ctx context.Context, o Options, u undo, do func() error) error {
 	after := context.WithoutCancel(ctx)
 	left := u.run(after, o)
 	if left == nil {
-		// What does not settle the next run could not undo either.
+		// The next run could not undo changes that do not settle either.
 		left = u.forget(o.Dir)
 	}
 	if left = errors.Join(left, before.settle(after, o.observe)); left != nil {

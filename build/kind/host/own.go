@@ -38,6 +38,19 @@ type request struct {
 	Runtime string   `json:"runtime,omitempty"`
 	Cgroup  string   `json:"cgroup"`
 	Command []string `json:"command"`
+	// Input has the command read what the process reads, and Terminal is true where that is
+	// the terminal that the command gets.
+	Input    bool `json:"input,omitempty"`
+	Terminal bool `json:"terminal,omitempty"`
+}
+
+// streams are those of the command.
+func (r request) streams() streams {
+	s := streams{terminal: r.Terminal, out: os.Stdout, err: os.Stderr}
+	if r.Input {
+		s.in = os.Stdin
+	}
+	return s
 }
 
 // result is what it answers. Its error is one of the daemon, Exit the command's.
@@ -77,7 +90,7 @@ func withOwn(ctx context.Context, o Options, lacking []string) error {
 // newRequest refuses what the machine lacks for a daemon.
 func newRequest(o Options, lacking []string) (request, error) {
 	// Processes in other namespaces may have the same number.
-	r := request{Dir: o.Dir, Command: o.Command, Cgroup: fmt.Sprintf("/kubernetes-features-kind-%d-%s", os.Getpid(), rand.Text())}
+	r := request{Dir: o.Dir, Command: o.Command, Input: o.Stdin != nil, Terminal: o.terminal, Cgroup: fmt.Sprintf("/kubernetes-features-kind-%d-%s", os.Getpid(), rand.Text())}
 	if os.Geteuid() != 0 {
 		return r, errors.New("cannot start a Docker daemon: it needs root; run this as root, or start a daemon that \"docker version\" reaches")
 	}
@@ -114,6 +127,9 @@ func startNamespaces(ctx context.Context, o Options, r request) error {
 	defer answer.Close()
 	cmd := exec.Command("/proc/self/exe", initCommand, string(told))
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = o.Env, o.Stdout, o.Stderr, []*os.File{write}
+	if o.Stdin != nil {
+		cmd.Stdin = o.Stdin
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID,
 		// A terminal's signals reach it through ctx only.

@@ -18,11 +18,15 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/kubernetes-features/build/kind/capless/kernel"
 	"k8s.io/kubernetes-features/build/kind/capless/withheld"
 	"k8s.io/kubernetes-features/build/release/archive"
 )
@@ -38,7 +42,27 @@ func Withheld(ctx context.Context, env []string, runtime string) ([]string, erro
 	return docker{env}.withheld(ctx, runtime)
 }
 
-func (d docker) withheld(ctx context.Context, runtime string) (names []string, err error) {
+func (d docker) withheld(ctx context.Context, runtime string) ([]string, error) {
+	out, err := d.privileged(ctx, runtime, nil, withheld.Command)
+	return strings.Fields(string(out)), err
+}
+
+// settings has package kernel's command run in a container. On kernels that have settings
+// for each namespace of processes, --pid has those of the machine.
+func (d docker) settings(ctx context.Context, runtime string, args []string) (answer kernel.Answer, err error) {
+	out, err := d.privileged(ctx, runtime, []string{"--pid=host"}, args...)
+	if err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return answer, fmt.Errorf("a container that reads settings of the kernel answers %q: %w", out, err)
+	}
+	return answer, nil
+}
+
+// privileged runs the executable of package capless in a container with all that the daemon
+// gives, and returns what it prints.
+func (d docker) privileged(ctx context.Context, runtime string, flags []string, args ...string) (out []byte, err error) {
 	limited, done := context.WithTimeout(ctx, probing)
 	defer done()
 	image, err := d.importProgram(limited, runtime)
@@ -51,7 +75,8 @@ func (d docker) withheld(ctx context.Context, runtime string) (names []string, e
 		_, e := d.lines(after, "image", "rm", image)
 		err = errors.Join(err, e)
 	}()
-	return d.lines(limited, "run", "--rm", "--privileged", "--network=none", image, "/"+program, withheld.Command)
+	command := slices.Concat([]string{"run", "--rm", "--privileged", "--network=none"}, flags, []string{image, "/" + program}, args)
+	return d.output(limited, nil, command...)
 }
 
 // program is the name of the executable in its image.
@@ -66,10 +91,11 @@ func (d docker) importProgram(ctx context.Context, file string) (string, error) 
 	}()
 	// Without a reader, writing ends.
 	defer func() { _ = r.Close() }()
-	lines, err := d.send(ctx, r, "import", "-")
+	out, err := d.output(ctx, r, "import", "-")
 	if err != nil {
 		return "", err
 	}
+	lines := strings.Fields(string(out))
 	if len(lines) != 1 {
 		return "", fmt.Errorf("docker import answers %q, want the identifier of an image", lines)
 	}

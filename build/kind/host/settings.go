@@ -21,8 +21,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -115,55 +113,4 @@ func changed(before, now map[string]string) (names []string) {
 		}
 	}
 	return names
-}
-
-// restore writes the settings that have changed, and says which. Without root they
-// stay: that is no error, for a user who may start nodes may change them by these.
-func restore(dir string, before map[string]string, log func(string, ...any)) error {
-	now, err := settings(os.DirFS(dir))
-	if err != nil {
-		return err
-	}
-	names := changed(before, now)
-	if len(names) == 0 {
-		return nil
-	}
-	denied := write(dir, before, names)
-	after, err := settings(os.DirFS(dir))
-	if err != nil {
-		return err
-	}
-	left := changed(before, after)
-	restored := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(left, name) })
-	if len(restored) > 0 {
-		log("Restored settings of the kernel: %s", describe(restored, now, before))
-	}
-	if denied && len(left) > 0 {
-		log("Nodes have changed settings of the kernel, which root alone can restore: %s", describe(left, after, before))
-		return nil
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("settings of the kernel have changed and cannot be restored; set %s", describe(left, after, before))
-	}
-	return nil
-}
-
-// write sets values twice, since pairs such as vm/dirty_bytes and vm/dirty_ratio change
-// each other. Whether that has worked their values tell.
-func write(dir string, values map[string]string, names []string) (denied bool) {
-	for range 2 {
-		for _, name := range names {
-			err := os.WriteFile(filepath.Join(dir, name), []byte(values[name]+"\n"), 0o644)
-			denied = denied || errors.Is(err, fs.ErrPermission)
-		}
-	}
-	return denied
-}
-
-func describe(names []string, from, to map[string]string) string {
-	var texts []string
-	for _, name := range names {
-		texts = append(texts, fmt.Sprintf("%s from %q to %q", strings.ReplaceAll(name, "/", "."), from[name], to[name]))
-	}
-	return strings.Join(texts, ", ")
 }

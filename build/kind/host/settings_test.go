@@ -70,35 +70,6 @@ func writeSetting(t *testing.T, dir, name, value string) {
 	}
 }
 
-func TestRestoreWritesWhatHasChanged(t *testing.T) {
-	dir := t.TempDir()
-	writeSetting(t, dir, "vm/overcommit_memory", "0")
-	writeSetting(t, dir, "kernel/panic", "0")
-	before, err := settings(os.DirFS(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var l logged
-	if err := restore(dir, before, l.log); err != nil || l.String() != "" {
-		t.Errorf("%v, %s", err, l.String())
-	}
-	writeSetting(t, dir, "kernel/panic", "10")
-	writeSetting(t, dir, "kernel/new", "1")
-	if err := restore(dir, before, l.log); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff("Restored settings of the kernel: kernel.panic from \"10\" to \"0\"\n", l.String()); d != "" {
-		t.Error(d)
-	}
-	now, err := settings(os.DirFS(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if names := changed(before, now); len(names) > 0 {
-		t.Errorf("%v are not restored", names)
-	}
-}
-
 func TestChangedSettings(t *testing.T) {
 	names := changed(map[string]string{"a": "1", "b": "2", "c": "3"}, map[string]string{"a": "1", "b": "3", "d": "4"})
 	if d := cmp.Diff([]string{"b"}, names); d != "" {

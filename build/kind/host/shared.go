@@ -26,11 +26,19 @@ import (
 	"syscall"
 
 	"github.com/google/renameio/v2"
+
+	"k8s.io/kubernetes-features/build/kind/capless/kernel"
 )
 
-// sharedDir is where runs at the same time on one machine find each other, also when each
-// has a folder of its own. Only root can write there, and only root can restore settings.
-const sharedDir = "/run/kubernetes-features-kind"
+// sharedDir returns where runs of a user at the same time on one machine find each other,
+// also when each has a folder of its own. It is not below TMPDIR, which may differ.
+func sharedDir(user int) string {
+	const name = "kubernetes-features-kind"
+	if user == 0 {
+		return "/run/" + name
+	}
+	return fmt.Sprintf("/tmp/%s-%d", name, user)
+}
 
 // original is the machine before the first of the runs at the same time. A run that begins
 // after the first would note what the first one's nodes have changed, and the first would
@@ -51,19 +59,24 @@ type sharing struct {
 	lock *os.File
 }
 
-// share returns nil where runs cannot find each other, without root.
+// share joins the runs that use the folder. Others may write beside a user's own folder, and
+// could have made it first.
 func share(dir string) (*sharing, error) {
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
-		var lock *os.File
-		if lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644); err == nil {
-			return &sharing{dir, lock}, nil
-		}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot find other runs on this machine: %w", err)
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, nil
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find other runs on this machine: %w", err)
 	}
-	return nil, fmt.Errorf("cannot find other runs on this machine: %w", err)
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("cannot find other runs on this machine: %s is no folder of this user; remove it", dir)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find other runs on this machine: %w", err)
+	}
+	return &sharing{dir, lock}, nil
 }
 
 // alone returns true when there is no other run, and keeps others from beginning until
@@ -80,16 +93,13 @@ func (s *sharing) file() string { return filepath.Join(s.dir, "original.json") }
 
 // join returns the machine as it was before the first run.
 func (s *sharing) join(note func() (original, error)) (original, error) {
-	if s == nil {
-		return note()
-	}
 	for {
 		first, err := s.alone()
 		if err != nil {
 			return original{}, err
 		}
 		if first {
-			// What is there a run has left that was killed.
+			// A killed run left this file.
 			before, found, err := s.read()
 			if err == nil && !found {
 				before, err = s.write(note)
@@ -118,7 +128,7 @@ func (s *sharing) read() (o original, found bool, err error) {
 	if err := json.Unmarshal(content, &o); err != nil {
 		return o, false, fmt.Errorf("%s: %w; remove the file", s.file(), err)
 	}
-	now, err := boot()
+	now, err := kernel.Boot()
 	return o, o.Boot == now, err
 }
 
@@ -127,7 +137,7 @@ func (s *sharing) write(note func() (original, error)) (original, error) {
 	if err != nil {
 		return before, err
 	}
-	if before.Boot, err = boot(); err != nil {
+	if before.Boot, err = kernel.Boot(); err != nil {
 		return before, err
 	}
 	content, err := json.Marshal(before)
@@ -140,9 +150,6 @@ func (s *sharing) write(note func() (original, error)) (original, error) {
 // end has the last of the runs restore the machine, and the others not. This run is none
 // of them after it.
 func (s *sharing) end(restore func() error, log func(string, ...any)) (err error) {
-	if s == nil {
-		return restore()
-	}
 	defer func() { err = errors.Join(err, s.lock.Close()) }()
 	last, err := s.alone()
 	if err != nil {

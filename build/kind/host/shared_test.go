@@ -30,7 +30,7 @@ func twoRuns(t *testing.T) (first, second Options, log *logged) {
 	t.Helper()
 	first, log = testOptions(t, "true")
 	second, _ = testOptions(t, "true")
-	second.settings, second.shared = first.settings, first.shared
+	second.settings, second.kernel, second.shared = first.settings, first.kernel, first.shared
 	first.dirs = []string{filepath.Join(t.TempDir(), "modules")}
 	second.dirs = first.dirs
 	second.Log = log.log
@@ -95,7 +95,7 @@ func TestRunThatWasKilledIsNotDoneUnderAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, err := s.join(func() (original, error) {
-		values, err := settings(os.DirFS(killed.settings))
+		values, err := settings(killed.kernel)
 		return original{Settings: values}, err
 	})
 	if err != nil {
@@ -141,15 +141,15 @@ func TestSharedFolderThatCannotBeUsed(t *testing.T) {
 	if _, err := share(filepath.Join(file, "dir")); err == nil || !strings.Contains(err.Error(), "cannot find other runs") {
 		t.Errorf("got the error %v", err)
 	}
-	// Without root there is none.
-	var s *sharing
-	note := func() (original, error) { return original{Dirs: []string{"a"}}, nil }
-	if before, err := s.join(note); err != nil || len(before.Dirs) != 1 {
-		t.Errorf("got %v, %v", before, err)
+	// Others may have made a folder in /tmp.
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
 	}
-	restored := false
-	err := s.end(func() error { restored = true; return nil }, t.Logf)
-	if err != nil || !restored {
-		t.Errorf("restored: %t, %v", restored, err)
+	if _, err := share(link); err == nil || !strings.Contains(err.Error(), "no folder of this user") {
+		t.Errorf("got the error %v, want one that refuses the folder", err)
+	}
+	if root, other := sharedDir(0), sharedDir(1000); root == other || !strings.HasSuffix(other, "-1000") {
+		t.Errorf("root has the folder %s, and another user %s", root, other)
 	}
 }

@@ -25,17 +25,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/google/renameio/v2"
+
+	"k8s.io/kubernetes-features/build/kind/capless/kernel"
 )
 
 const (
 	// modulesDir is mounted into kind's nodes. Docker makes it where it is missing.
 	modulesDir = "/lib/modules"
-
-	bootFile = "/proc/sys/kernel/random/boot_id"
 )
 
 // hiddenDirs are folders of the machine that a daemon writes to whatever its settings
@@ -80,13 +79,13 @@ func (u undo) run(ctx context.Context, o Options) error {
 			errs = append(errs, removeCgroup(ctx, filepath.Join(root, u.Cgroup)))
 		}
 	}
-	errs = append(errs, o.sharing.end(func() error { return u.restore(o) }, o.Log))
+	errs = append(errs, o.sharing.end(func() error { return u.restore(ctx, o) }, o.Log))
 	return errors.Join(errs...)
 }
 
 // restore undoes what runs at the same time have in common.
-func (u undo) restore(o Options) error {
-	errs := []error{restore(o.settings, u.Settings, o.Log)}
+func (u undo) restore(ctx context.Context, o Options) error {
+	errs := []error{o.restoreSettings(ctx, u.Settings)}
 	for _, dir := range u.Dirs {
 		errs = append(errs, removeEmpty(dir))
 	}
@@ -106,7 +105,7 @@ func undoFile(dir string) string { return filepath.Join(dir, "undo.json") }
 
 // save writes what the next run undoes when this one is killed.
 func (u undo) save(dir string) (err error) {
-	if u.Boot, err = boot(); err != nil {
+	if u.Boot, err = kernel.Boot(); err != nil {
 		return err
 	}
 	content, err := json.MarshalIndent(u, "", "  ")
@@ -134,7 +133,7 @@ func finishKilled(ctx context.Context, o Options) (u undo, err error) {
 	if err := json.Unmarshal(content, &u); err != nil {
 		return u, fmt.Errorf("cannot read what an earlier run has left: %s: %w; remove the file", undoFile(o.Dir), err)
 	}
-	now, err := boot()
+	now, err := kernel.Boot()
 	if err != nil {
 		return u, err
 	}
@@ -148,14 +147,6 @@ func finishKilled(ctx context.Context, o Options) (u undo, err error) {
 		}
 	}
 	return u, u.forget(o.Dir)
-}
-
-func boot() (string, error) {
-	content, err := os.ReadFile(bootFile)
-	if err != nil {
-		return "", fmt.Errorf("cannot tell this start of the machine from others: %w", err)
-	}
-	return strings.TrimSpace(string(content)), nil
 }
 
 // lock keeps two runs from using one folder. It ends with the process, too.

@@ -51,8 +51,8 @@ func (c *Cluster) Client() Client {
 	}
 }
 
-// Run returns what kubectl printed to its output and its exit code. What it printed to
-// its error stream is shown.
+// Run returns what kubectl printed to its output and its exit code. It
+// shows what kubectl printed to its error stream.
 func (c Client) Run(t testing.TB, args ...string) (output string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.binary, args...)

@@ -35,8 +35,8 @@ import (
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
-// Cluster is a cluster of kind for one test. What asks its server is framework's; its
-// processes are those of the nodes.
+// Cluster is a cluster of kind for one test. Requests to its server are
+// framework's; its processes are those of the nodes.
 type Cluster struct {
 	*framework.Cluster
 	// ControlPlanes and Workers are the names of nodes, which are those of their

@@ -145,7 +145,7 @@ func unchangedImage(t testing.TB, variable, target, version string) string {
 }
 
 // describe is kind's description of a cluster. On cgroup v1 kubelet refuses to run unless
-// its configuration permits it.
+// its configuration permits it, which "make kind-up" adds for clusters of the release.
 func describe(t testing.TB, config Config) []byte {
 	t.Helper()
 	cluster := map[string]any{"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
@@ -165,11 +165,7 @@ func describe(t testing.TB, config Config) []byte {
 	if len(nodes) > 0 {
 		cluster["nodes"] = nodes
 	}
-	version, err := output(t.Context(), nil, "docker", "info", "--format", "{{.CgroupVersion}}")
-	if err != nil {
-		t.Fatalf("asking Docker for the version of cgroups: %v", err)
-	}
-	if version == "1\n" {
+	if config.Image != "" && onCgroupV1(t) {
 		cluster["kubeadmConfigPatches"] = []string{"kind: KubeletConfiguration\nfailCgroupV1: false\n"}
 	}
 	data, err := yaml.Marshal(cluster)
@@ -177,6 +173,16 @@ func describe(t testing.TB, config Config) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// onCgroupV1 returns true where Docker has cgroup v1.
+func onCgroupV1(t testing.TB) bool {
+	t.Helper()
+	version, err := output(t.Context(), nil, "docker", "info", "--format", "{{.CgroupVersion}}")
+	if err != nil {
+		t.Fatalf("asking Docker for the version of cgroups: %v", err)
+	}
+	return version == "1\n"
 }
 
 // end shows what the cluster did when the test failed, and deletes it.

@@ -22,23 +22,80 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 )
 
-// TestClusterOfRunIsThatOfTests holds the name in the Makefile, whose containers kind-build
-// removes, against the one here.
-func TestClusterOfRunIsThatOfTests(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(framework.Root(t), "Makefile"))
+// read reads a file of the checkout.
+func read(t *testing.T, elements ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(append([]string{framework.Root(t)}, elements...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, recipe, _ := strings.Cut(string(content), "\nkind-test:")
-	found := regexp.MustCompile(`-fresh -cluster (\S+)[,)]`).FindStringSubmatch(recipe)
-	if found == nil || found[1] != name {
-		t.Errorf("the target kind-test has the cluster %q, want %s", found, name)
+	return string(content)
+}
+
+// TestClusterOfRunIsThatOfTests holds the name in the Makefile, whose containers kind-build
+// removes, against the one here.
+func TestClusterOfRunIsThatOfTests(t *testing.T) {
+	for _, target := range []string{"kind-test", "kind-conformance"} {
+		_, recipe, _ := strings.Cut(read(t, "Makefile"), "\n"+target+":")
+		found := regexp.MustCompile(`-fresh -cluster ([^\s,)]+)`).FindStringSubmatch(recipe)
+		if found == nil || found[1] != name {
+			t.Errorf("the target %s has the cluster %q, want %s", target, found, name)
+		}
+	}
+}
+
+// TestOnlyUpgradesBuildPrevious holds the list of tests in the Makefile that do without
+// upstream's minor version before, and those on the page, against the tests themselves.
+func TestOnlyUpgradesBuildPrevious(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(framework.Root(t), "test", "e2e_kind", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{$`)
+	var without, all []string
+	for _, file := range files {
+		content := read(t, "test", "e2e_kind", filepath.Base(file))
+		for _, found := range begin.FindAllStringSubmatchIndex(content, -1) {
+			body, _, _ := strings.Cut(content[found[1]:], "\n}\n")
+			if !strings.Contains(body, "kindcluster.Create(") {
+				continue
+			}
+			test := content[found[2]:found[3]]
+			all = append(all, test)
+			if !strings.Contains(body, "PreviousImage(") {
+				without = append(without, test)
+			}
+		}
+	}
+	slices.Sort(without)
+	list := regexp.MustCompile(`(?m)^kind_without_previous := (.*)$`).FindStringSubmatch(read(t, "Makefile"))
+	if list == nil || !slices.Equal(strings.Fields(list[1]), without) || len(without) == len(all) {
+		t.Errorf("the Makefile has %q, want %q of the tests %q", list, without, all)
+	}
+	page := read(t, "docs", "kind.md")
+	for _, test := range all {
+		if !strings.Contains(page, "`"+test+"`") {
+			t.Errorf("docs/kind.md does not name %s", test)
+		}
+	}
+}
+
+// TestPageHasCommandOfUpgrade compares the page with the command that tests run, which ignores
+// one check.
+func TestPageHasCommandOfUpgrade(t *testing.T) {
+	command := strings.Join(upgradeCommand(`"$VERSION"`), " ")
+	if !strings.Contains(read(t, "docs", "kind.md"), command) {
+		t.Errorf("docs/kind.md does not have the command\n%s", command)
+	}
+	if strings.Contains(command, "=all") || strings.Count(command, ",") > 0 {
+		t.Errorf("the command %q ignores more than one check", command)
 	}
 }
 

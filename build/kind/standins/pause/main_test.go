@@ -19,9 +19,21 @@ package main
 import (
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 )
+
+// TestPauseEndsWithVersion is for kubeadm, which runs a Job of the image with -v.
+func TestPauseEndsWithVersion(t *testing.T) {
+	var out strings.Builder
+	if shown(nil, &out) || shown([]string{"-x"}, &out) || out.String() != "" {
+		t.Errorf("without -v it shows %q", out.String())
+	}
+	if !shown([]string{"-V"}, &out) || out.String() == "" {
+		t.Error("with -V it does not end, or shows nothing")
+	}
+}
 
 func TestPauseReapsUntilItEnds(t *testing.T) {
 	children, end := make(chan os.Signal), make(chan os.Signal)
