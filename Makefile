@@ -475,12 +475,18 @@ $(TOOLS)/golangci-lint: TOOL := github.com/golangci/golangci-lint/v2/cmd/golangc
 $(TOOLS)/apidiff: TOOL := golang.org/x/exp/cmd/apidiff
 $(TOOLS)/benchstat: TOOL := golang.org/x/perf/cmd/benchstat
 $(TOOLS)/kind: TOOL := sigs.k8s.io/kind
+$(TOOLS)/krew: TOOL := sigs.k8s.io/krew/cmd/krew
 $(TOOLS)/mdtoc: TOOL := sigs.k8s.io/mdtoc
+$(TOOLS)/validate-krew-manifest: TOOL := sigs.k8s.io/krew/cmd/validate-krew-manifest
 
-$(TOOLS)/golangci-lint $(TOOLS)/apidiff $(TOOLS)/benchstat $(TOOLS)/kind $(TOOLS)/mdtoc: hack/tools/go.mod hack/tools/go.sum
+$(TOOLS)/golangci-lint $(TOOLS)/apidiff $(TOOLS)/benchstat $(TOOLS)/kind $(TOOLS)/krew $(TOOLS)/mdtoc $(TOOLS)/validate-krew-manifest: hack/tools/go.mod hack/tools/go.sum
 	@mkdir -p $(TOOLS)
 	cd hack/tools && $(filter-out CGO_ENABLED=0,$(FOR_HERE)) go build -o "$(OUT_DIR)/tools/" $(TOOL)
 	@touch $@
+
+# What installs the plugin in tests of releases, and what krew's index checks manifests with.
+.PHONY: krew-tools
+krew-tools: $(TOOLS)/krew $(TOOLS)/validate-krew-manifest
 
 .PHONY: lint
 lint: tools ## Lint the root and the library; WHAT=test/external lints the module in a folder.
