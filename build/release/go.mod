@@ -12,6 +12,7 @@ require (
 	github.com/spdx/tools-golang v0.5.7
 	golang.org/x/mod v0.39.0
 	golang.org/x/sync v0.22.0
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -24,5 +25,6 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/sergi/go-diff v1.1.0 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
+	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )

@@ -1,0 +1,20 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package krew writes and reads the manifest by which krew, the package manager of
+// kubectl plugins, downloads and installs one. It has the fields that a release fills in;
+// krew's own types (sigs.k8s.io/krew/pkg/index) would bring Kubernetes' libraries.
+package krew
