@@ -45,8 +45,12 @@ all: ## Build binaries into _output/bin; WHAT=cmd/kubectl builds one.
 # What a release is built for: os/arch, separated by spaces. This machine's
 # architecture, as upstream's target of that name, where there are images for it.
 KUBE_BUILD_PLATFORMS ?= linux/$(or $(filter amd64 arm64,$(shell go env GOHOSTARCH)),amd64)
-# The address of the repository for labels of images; none without it.
+# The address of the repository for labels of images and the manifest of the plugin; none
+# without it.
 SOURCE_URL ?=
+# The address of the folder that archives will be in, for the manifest of the plugin: that
+# of the releases of a repository on GitHub. "+" may mean a space in an address.
+DOWNLOAD_URL ?= $(if $(SOURCE_URL),$(SOURCE_URL)/releases/download/$(subst +,%2B,$(VERSION)))
 # Where Debian's packages below images come from; deb.debian.org without it. A
 # folder of snapshot.debian.org has those of the lock file for ever.
 DEBIAN_MIRROR ?=
@@ -75,9 +79,17 @@ $(TOOLS)/release: FORCE
 .PHONY: FORCE
 FORCE:
 
+# What a release is made of and with, but for the platforms.
+MAKE_RELEASE = -version '$(VERSION)' -source '$(SOURCE_URL)' -download '$(DOWNLOAD_URL)' $(if $(FORCE_HOST_GO),-host-go)
+
 .PHONY: quick-release
 quick-release: $(TOOLS)/release ## Build archives and images for KUBE_BUILD_PLATFORMS into _output/release-tars; needs no Docker.
-	$(TOOLS)/release $(RELEASE_FLAGS) -version '$(VERSION)' -platforms '$(KUBE_BUILD_PLATFORMS)' -source '$(SOURCE_URL)' $(if $(FORCE_HOST_GO),-host-go)
+	$(TOOLS)/release $(RELEASE_FLAGS) $(MAKE_RELEASE) -platforms '$(KUBE_BUILD_PLATFORMS)'
+
+# All platforms of the plugin are the default here.
+.PHONY: plugin-release
+plugin-release: $(TOOLS)/release ## Build the archives of kubectl feature and its manifest for krew alone into _output/plugin/release-tars.
+	$(TOOLS)/release plugin -root . -output $(OUT)/plugin $(MAKE_RELEASE) $(if $(filter-out file,$(origin KUBE_BUILD_PLATFORMS)),-platforms '$(KUBE_BUILD_PLATFORMS)')
 
 .PHONY: test-release
 test-release: ## Check how releases are made, and the one in _output/release-tars.

@@ -59,7 +59,10 @@ func checkArchives(t *testing.T, dir, goVersion string) []string {
 func checkArchive(t *testing.T, file string, c targets.Component, p targets.Platform, goVersion string) {
 	t.Helper()
 	about := filepath.Base(file)
-	want := []string{completion}
+	var want []string
+	if hasCompletion(c, p) {
+		want = append(want, completion)
+	}
 	for _, b := range targets.Of(c) {
 		want = append(want, p.Executable(b.Name))
 	}
@@ -67,6 +70,11 @@ func checkArchive(t *testing.T, file string, c targets.Component, p targets.Plat
 		for _, b := range targets.Images() {
 			want = append(want, b.Name+".tar", b.Name+".docker_tag")
 		}
+	}
+	folder := "kubernetes/" + string(c) + "/bin/"
+	if c == targets.Plugin {
+		folder = ""
+		want = append(want, ownLicense)
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -87,11 +95,11 @@ func checkArchive(t *testing.T, file string, c targets.Component, p targets.Plat
 			t.Fatal(err)
 		}
 		dir, name := path.Split(h.Name)
-		if dir != "kubernetes/"+string(c)+"/bin/" || h.Typeflag == tar.TypeDir {
+		if dir != folder || h.Typeflag == tar.TypeDir {
 			continue
 		}
 		got = append(got, name)
-		if ext := path.Ext(name); ext == ".tar" || ext == ".docker_tag" {
+		if ext := path.Ext(name); ext == ".tar" || ext == ".docker_tag" || name == ownLicense {
 			continue
 		}
 		if h.Mode != 0o755 {
@@ -151,8 +159,19 @@ func checkProgram(t *testing.T, about string, content []byte, p targets.Platform
 
 func TestArchives(t *testing.T) {
 	r := made(t)
-	if got := checkArchives(t, r.tars(), r.source.Go.Version); len(got) != 3 {
+	if got := checkArchives(t, r.tars(), r.source.Go.Version); len(got) != 4 {
 		t.Errorf("the archives for linux/amd64 are %v", got)
+	}
+}
+
+// TestLicensesOfThePlugin: what is handed on alone has the licenses of all that is in it.
+func TestLicensesOfThePlugin(t *testing.T) {
+	r := made(t)
+	got := contents(t, filepath.Join(r.tars(), "kubectl-feature-linux-amd64.tar.gz"))
+	for _, name := range []string{"LICENSE", "LICENSES/k8s.io/component-base/LICENSE", "LICENSES/stdlib/LICENSE"} {
+		if got[name] == "" {
+			t.Errorf("the archive has no %s", name)
+		}
 	}
 }
 
@@ -160,8 +179,8 @@ func TestArchives(t *testing.T) {
 func TestClients(t *testing.T) {
 	r := standIn(t, checkout(t), targets.Platform{OS: "darwin", Arch: "arm64"}, targets.Platform{OS: "linux", Arch: "arm"}, windows)
 	want := []string{
-		"kubernetes-client-darwin-arm64.tar.gz", "kubernetes-client-linux-arm.tar.gz",
-		"kubernetes-client-windows-amd64.tar.gz", "kubernetes-node-windows-amd64.tar.gz",
+		"kubernetes-client-darwin-arm64.tar.gz", "kubectl-feature-darwin-arm64.tar.gz", "kubernetes-client-linux-arm.tar.gz",
+		"kubernetes-client-windows-amd64.tar.gz", "kubernetes-node-windows-amd64.tar.gz", "kubectl-feature-windows-amd64.tar.gz",
 	}
 	if diff := gocmp.Diff(want, checkArchives(t, r.tars(), r.source.Go.Version)); diff != "" {
 		t.Errorf("archives (-want +got):\n%s", diff)
@@ -181,7 +200,7 @@ func TestArchivesOfTheRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := os.Getenv("RELEASE_TARS")
-	found, err := filepath.Glob(filepath.Join(dir, "kubernetes-*-*-*.tar.gz"))
+	found, err := filepath.Glob(filepath.Join(dir, "kube*-*-*-*.tar.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

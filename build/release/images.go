@@ -73,7 +73,7 @@ func (r *release) makeImages(ctx context.Context, p targets.Platform) error {
 func (r *release) fetch(ctx context.Context, platforms []targets.Platform) error {
 	r.bases = map[string]base{}
 	for _, p := range platforms {
-		if !p.Has(targets.Server) {
+		if !slices.Contains(r.components(p), targets.Server) {
 			continue
 		}
 		made, err := r.base(ctx, p)

@@ -50,6 +50,14 @@ func (r *release) licenses(c targets.Component, p targets.Platform) ([]archive.E
 	if err != nil {
 		return nil, err
 	}
+	found, err := r.licensesOfModules(c, p)
+	return append(entries, found...), err
+}
+
+// licensesOfModules returns the licenses of every module that a component's binaries
+// say they contain.
+func (r *release) licensesOfModules(c targets.Component, p targets.Platform) ([]archive.Entry, error) {
+	var entries []archive.Entry
 	for _, module := range r.modulesOf(c, p) {
 		found, err := r.licensesOf(module, p)
 		if err != nil {
@@ -181,7 +189,7 @@ type module struct {
 // its standard library. Packages are asked, since upstream's staging modules keep
 // "go list -m all" from working in any module but upstream's.
 func (r *release) findModules(ctx context.Context, p targets.Platform) (map[string]module, error) {
-	args := append([]string{"list", "-deps", "-tags=" + targets.Tags, "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{.Main}}{{end}}"}, build.Packages(p)...)
+	args := append([]string{"list", "-deps", "-tags=" + targets.Tags, "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}\t{{.Main}}{{end}}"}, build.Packages(r.components(p))...)
 	out, err := r.goOutput(ctx, p, args...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the modules of the binaries for %s: %w", p, err)

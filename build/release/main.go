@@ -20,6 +20,7 @@ limitations under the License.
 //
 //	release [flags]        makes a release of the checkout
 //	release lock [flags]   writes debian.lock with Debian's newest packages
+//	release plugin [flags] makes the archives of kubectl feature alone, and their manifest
 //	release verify [flags] makes the release in place again and compares
 //
 // It has a module of its own, so that what it depends on does not move versions
@@ -35,6 +36,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"k8s.io/kubernetes-features/build/release/archive"
@@ -60,32 +62,41 @@ func main() {
 // flags are the command line of all commands.
 type flags struct {
 	root, output, version, platforms, source string
-	hostGo                                   bool
-	apt                                      rootfs.Apt
+	// download is the address of the folder that the archives will be published in.
+	download string
+	hostGo   bool
+	// plugin leaves out all but kubectl feature.
+	plugin bool
+	apt    rootfs.Apt
 }
+
+// commands are what the program does, by the first argument; makeRelease goes without one.
+var commands = map[string]func(context.Context, flags) error{"lock": writeLock, "plugin": makePlugin, "verify": verifyRelease}
 
 func run(ctx context.Context, args []string) error {
 	var f flags
+	do, defaultPlatforms := makeRelease, "linux/"+runtime.GOARCH
+	if len(args) > 0 && commands[args[0]] != nil {
+		if args[0] == "plugin" {
+			defaultPlatforms = list(targets.PluginPlatforms(), " ")
+		}
+		do, args = commands[args[0]], args[1:]
+	}
 	set := flag.NewFlagSet("release", flag.ContinueOnError)
 	set.StringVar(&f.root, "root", ".", "the checkout")
 	set.StringVar(&f.output, "output", "_output", "where release-stage, release-images and release-tars are written; a relative path is below the checkout")
 	set.StringVar(&f.version, "version", "", "the version, for example v1.37.2+feature.1")
-	set.StringVar(&f.platforms, "platforms", "linux/"+runtime.GOARCH, "os/arch, separated by spaces")
-	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images")
+	set.StringVar(&f.platforms, "platforms", defaultPlatforms, "os/arch, separated by spaces")
+	set.StringVar(&f.source, "source", "", "the address of the repository, for labels of images and the manifest of the plugin")
+	set.StringVar(&f.download, "download", "", "the address of the folder that archives will be published in, for the manifest of the plugin")
 	set.StringVar(&f.apt.Mirror, "debian-mirror", "", "where Debian's packages are fetched; deb.debian.org by default")
 	set.StringVar(&f.apt.SecurityMirror, "debian-security-mirror", "", "where Debian's security updates are fetched; deb.debian.org by default")
 	set.BoolVar(&f.hostGo, "host-go", false, "build with the Go on the PATH, whatever its version is")
-	do := makeRelease
-	if len(args) > 0 {
-		if other, ok := map[string]func(context.Context, flags) error{"lock": writeLock, "verify": verifyRelease}[args[0]]; ok {
-			do, args = other, args[1:]
-		}
-	}
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("unknown command %q; there are lock and verify", set.Arg(0))
+		return fmt.Errorf("unknown command %q; there are lock, plugin and verify", set.Arg(0))
 	}
 	root, err := filepath.Abs(f.root)
 	if err != nil {
@@ -109,6 +120,30 @@ func writeLock(ctx context.Context, f flags) error {
 	return archive.WriteData(lockFile(f.root), []byte(lock))
 }
 
+// makePlugin makes what a release has of kubectl feature, and nothing else.
+func makePlugin(ctx context.Context, f flags) error {
+	platforms, err := targets.ParsePlatforms(f.platforms)
+	if err != nil {
+		return err
+	}
+	for _, p := range platforms {
+		if !p.Has(targets.Plugin) {
+			return fmt.Errorf("%s is not released for %s; use some of %s", pluginName, p, list(targets.PluginPlatforms(), ", "))
+		}
+	}
+	f.plugin = true
+	return makeRelease(ctx, f)
+}
+
+// list joins the names of platforms.
+func list(platforms []targets.Platform, separator string) string {
+	var names []string
+	for _, p := range platforms {
+		names = append(names, p.String())
+	}
+	return strings.Join(names, separator)
+}
+
 func makeRelease(ctx context.Context, f flags) error {
 	version, err := targets.ParseVersion(f.version)
 	if err != nil {
@@ -116,6 +151,9 @@ func makeRelease(ctx context.Context, f flags) error {
 	}
 	platforms, err := targets.ParsePlatforms(f.platforms)
 	if err != nil {
+		return err
+	}
+	if err := checkDownload(f.download); err != nil {
 		return err
 	}
 	source, err := build.Describe(ctx, f.root)

@@ -97,7 +97,7 @@ func goVersion(t *testing.T) string {
 func TestPathsAreQuoted(t *testing.T) {
 	root := checkout(t)
 	for _, target := range []string{
-		"quick-release", "test-release", "verify-release", "update-release-lock", "_output/tools/kind", "_output/tools/golangci-lint", "kind-up", "kind-run", "kind-test",
+		"quick-release", "plugin-release", "test-release", "verify-release", "update-release-lock", "_output/tools/kind", "_output/tools/golangci-lint", "kind-up", "kind-run", "kind-test",
 		"test", "test-integration", "lint", "upstream-previous", "upstream-kubelets", "features-previous", "bench-featuregate",
 	} {
 		said, err := runMake(t, root, []string{"KUBE_FEATURES_REQUIRE_ALL=true"}, "-n", target)
@@ -153,13 +153,14 @@ func TestChangelog(t *testing.T) {
 		t.Errorf("the newest section is of %q, the Makefile makes %s", heading, version)
 	}
 	want := map[string][]string{"Source Code": {sourceArchive}}
-	for component, heading := range map[targets.Component]string{targets.Client: "Client Binaries", targets.Server: "Server Binaries", targets.Node: "Node Binaries"} {
+	for component, heading := range map[targets.Component]string{targets.Client: "Client Binaries", targets.Server: "Server Binaries", targets.Node: "Node Binaries", targets.Plugin: "Plugin Binaries"} {
 		for _, p := range targets.Platforms() {
 			if p.Has(component) {
 				want[heading] = append(want[heading], archiveName(component, p))
 			}
 		}
 	}
+	want["Plugin Binaries"] = append([]string{manifestFile}, want["Plugin Binaries"]...)
 	for _, b := range targets.Images() {
 		name, _, _ := strings.Cut(targets.Version(version).ImageName(b.Name, "ARCH"), "-ARCH")
 		want["Container Images"] = append(want["Container Images"], fmt.Sprintf("%s:%s | %s", name, targets.Version(version).ImageTag(), strings.Join(targets.ImageArchitectures(), ", ")))

@@ -82,6 +82,14 @@ const (
 	billFile      = "kubernetes.spdx.json"
 )
 
+// components are those that are made for p: all, or the plugin alone.
+func (r *release) components(p targets.Platform) []targets.Component {
+	if r.plugin {
+		return []targets.Component{targets.Plugin}
+	}
+	return p.Components()
+}
+
 // make rebuilds everything, except for what the go command and the cache of
 // packages have already. What may fail for want of something comes first.
 func (r *release) make(ctx context.Context, platforms []targets.Platform) (err error) {
@@ -104,15 +112,18 @@ func (r *release) make(ctx context.Context, platforms []targets.Platform) (err e
 	if err := r.readSources(ctx); err != nil {
 		return err
 	}
-	if err := step("Fetching Debian's packages", func() error { return r.fetch(ctx, platforms) }); err != nil {
-		return err
+	if !r.plugin {
+		if err := step("Fetching Debian's packages", func() error { return r.fetch(ctx, platforms) }); err != nil {
+			return err
+		}
 	}
 	for _, p := range platforms {
-		what := fmt.Sprintf("Building %d binaries for %s", len(targets.For(p)), p)
+		components := r.components(p)
+		what := fmt.Sprintf("Building %d binaries for %s", len(targets.For(components)), p)
 		if err := step(what, func() error { return r.build(ctx, p) }); err != nil {
 			return err
 		}
-		if !p.Has(targets.Server) {
+		if !slices.Contains(components, targets.Server) {
 			continue
 		}
 		what = fmt.Sprintf("Making %d images for %s", len(targets.Images()), p)
@@ -141,18 +152,27 @@ func step(what string, do func() error) error {
 	return nil
 }
 
-// write writes release-tars: the archives, the bill and the hashes of all.
+// write writes release-tars: the archives, the manifest of the plugin, the bill and the
+// hashes of all.
 func (r *release) write(ctx context.Context, platforms []targets.Platform) error {
-	if err := r.packSource(ctx); err != nil {
+	if err := r.enterCompletion(); err != nil {
 		return err
+	}
+	if !r.plugin {
+		if err := r.packSource(ctx); err != nil {
+			return err
+		}
+		if err := r.copyData(); err != nil {
+			return err
+		}
 	}
 	if err := r.source.Unchanged(ctx); err != nil {
 		return err
 	}
-	if err := r.copyData(); err != nil {
+	if err := r.packAll(ctx, platforms); err != nil {
 		return err
 	}
-	if err := r.packAll(ctx, platforms); err != nil {
+	if err := r.writeManifest(platforms); err != nil {
 		return err
 	}
 	var bill bytes.Buffer
@@ -178,7 +198,7 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 		return err
 	}
 	r.modules[p] = found
-	for _, b := range targets.For(p) {
+	for _, b := range targets.For(r.components(p)) {
 		file := r.binary(b, p)
 		modules, err := sbom.Modules(file, string(r.version))
 		if err != nil {
@@ -201,7 +221,7 @@ func (r *release) goBuild(ctx context.Context, p targets.Platform) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	cmd := r.source.Command(ctx, r.version, p, build.Folder(r.bin(p)), build.Packages(p)...)
+	cmd := r.source.Command(ctx, r.version, p, build.Folder(r.bin(p)), build.Packages(r.components(p))...)
 	cmd.Env = append(cmd.Env, "GOTMPDIR="+temporary)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
@@ -246,7 +266,7 @@ func (r *release) readSources(ctx context.Context) error {
 	for _, e := range entries {
 		r.sources[e.Name] = e
 	}
-	for _, needed := range slices.Concat([]string{completionSource}, slices.Sorted(maps.Values(dataSources))) {
+	for _, needed := range slices.Concat([]string{completionSource, ownLicense}, slices.Sorted(maps.Values(dataSources))) {
 		if _, ok := r.sources[needed]; !ok {
 			return fmt.Errorf("%s of %s has no %s", r.root, r.source, needed)
 		}
@@ -268,9 +288,12 @@ func (r *release) packSource(ctx context.Context) error {
 	if err := archive.WriteFile(ctx, file, slices.Collect(maps.Values(r.sources)), r.source.Time); err != nil {
 		return err
 	}
-	if err := r.enter(sbom.File{Name: sourceArchive}, file); err != nil {
-		return err
-	}
+	return r.enter(sbom.File{Name: sourceArchive}, file)
+}
+
+// enterCompletion enters the completion, which archives have as the sources have it,
+// into the bill.
+func (r *release) enterCompletion() error {
 	data, err := content(r.sources[completionSource])
 	if err != nil {
 		return err
@@ -304,7 +327,7 @@ func (r *release) packAll(ctx context.Context, platforms []targets.Platform) err
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range platforms {
-		for _, c := range p.Components() {
+		for _, c := range r.components(p) {
 			group.Go(func() error { return r.pack(ctx, c, p) })
 		}
 	}
@@ -312,8 +335,11 @@ func (r *release) packAll(ctx context.Context, platforms []targets.Platform) err
 		return err
 	}
 	for _, p := range platforms {
-		for _, c := range p.Components() {
-			f := sbom.File{Name: archiveName(c, p), Contains: []string{completion}}
+		for _, c := range r.components(p) {
+			f := sbom.File{Name: archiveName(c, p)}
+			if hasCompletion(c, p) {
+				f.Contains = append(f.Contains, completion)
+			}
 			for _, b := range targets.Of(c) {
 				f.Contains = append(f.Contains, p.String()+"/"+b.Name)
 			}
@@ -322,7 +348,7 @@ func (r *release) packAll(ctx context.Context, platforms []targets.Platform) err
 					f.Contains = append(f.Contains, p.String()+"/"+b.Name+".tar")
 				}
 			}
-			if c != targets.Client {
+			if c == targets.Node || c == targets.Server {
 				f.Contains = append(f.Contains, sourceArchive)
 			}
 			if err := r.enter(f, filepath.Join(r.tars(), f.Name)); err != nil {
@@ -334,17 +360,33 @@ func (r *release) packAll(ctx context.Context, platforms []targets.Platform) err
 }
 
 func archiveName(c targets.Component, p targets.Platform) string {
+	if c == targets.Plugin {
+		return fmt.Sprintf("%s-%s.tar.gz", pluginName, p.Tag())
+	}
 	return fmt.Sprintf("kubernetes-%s-%s.tar.gz", c, p.Tag())
 }
 
-// pack writes the archive of a component with the inner layout of upstream's
-// build/lib/release.sh.
+// pack writes the archive of a component.
 func (r *release) pack(ctx context.Context, c targets.Component, p targets.Platform) error {
+	contents := r.contents
+	if c == targets.Plugin {
+		contents = r.pluginContents
+	}
+	entries, err := contents(c, p)
+	if err != nil {
+		return err
+	}
+	return archive.WriteFile(ctx, filepath.Join(r.tars(), archiveName(c, p)), entries, r.source.Time)
+}
+
+// contents returns what is in the archive of one of upstream's components, in the layout
+// of upstream's build/lib/release.sh.
+func (r *release) contents(c targets.Component, p targets.Platform) ([]archive.Entry, error) {
 	entries := r.binaries(c, p)
 	if c != targets.Client {
 		licenses, err := r.licenses(c, p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		entries = append(entries, licenses...)
 		entries = append(entries,
@@ -360,7 +402,7 @@ func (r *release) pack(ctx context.Context, c targets.Component, p targets.Platf
 				archive.Entry{Name: name + ".docker_tag", Data: []byte(r.version.ImageTag() + "\n")})
 		}
 	}
-	return archive.WriteFile(ctx, filepath.Join(r.tars(), archiveName(c, p)), entries, r.source.Time)
+	return entries, nil
 }
 
 // binaries are the programs of a component, and the completion of one.

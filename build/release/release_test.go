@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,8 +47,8 @@ func TestLayout(t *testing.T) {
 		names = append(names, f.Name())
 	}
 	if diff := gocmp.Diff([]string{
-		"SHA256SUMS", "SHA512SUMS", "gates.json", "gates.schema.json", "kubernetes-client-linux-amd64.tar.gz", "kubernetes-node-linux-amd64.tar.gz",
-		"kubernetes-server-linux-amd64.tar.gz", "kubernetes-src.tar.gz", "kubernetes.spdx.json",
+		"SHA256SUMS", "SHA512SUMS", "feature.yaml", "gates.json", "gates.schema.json", "kubectl-feature-linux-amd64.tar.gz",
+		"kubernetes-client-linux-amd64.tar.gz", "kubernetes-node-linux-amd64.tar.gz", "kubernetes-server-linux-amd64.tar.gz", "kubernetes-src.tar.gz", "kubernetes.spdx.json",
 	}, names); diff != "" {
 		t.Errorf("release-tars (-want +got):\n%s", diff)
 	}
@@ -136,8 +137,8 @@ func TestTwoReleasesAreEqual(t *testing.T) {
 	if diff := gocmp.Diff(one, two); diff != "" {
 		t.Errorf("two releases in two folders differ:\n%s", diff)
 	}
-	if n := strings.Count(one, "linux-arm64"); n != 3 {
-		t.Errorf("there are %d archives for arm64, want 3", n)
+	if n := strings.Count(one, "linux-arm64"); n != 4 {
+		t.Errorf("there are %d archives for arm64, want 4", n)
 	}
 }
 
@@ -147,6 +148,7 @@ func TestBillOfArchives(t *testing.T) {
 	bill := readBill(t, r.tars())
 	for file, parts := range map[string][]string{
 		"kubernetes-src.tar.gz":                nil,
+		"kubectl-feature-linux-amd64.tar.gz":   {"linux/amd64/kubectl-feature", "kubectl_complete-feature"},
 		"kubernetes-client-linux-amd64.tar.gz": {"linux/amd64/kubectl", "kubectl_complete-feature"},
 		"kubernetes-node-linux-amd64.tar.gz":   {"linux/amd64/kubelet", "kubernetes-src.tar.gz"},
 		"kubernetes-server-linux-amd64.tar.gz": {"linux/amd64/kube-apiserver", "linux/amd64/kube-apiserver.tar"},
@@ -157,7 +159,7 @@ func TestBillOfArchives(t *testing.T) {
 		}
 	}
 	bill.hashes(t, completion, filepath.Join(r.root, completionSource))
-	for name := range dataSources {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(dataSources)), []string{manifestFile}) {
 		bill.hashes(t, name, filepath.Join(r.tars(), name))
 	}
 	if got := bill.source(t); got.String() != r.source.String() || !got.Time.Equal(r.source.Time) {

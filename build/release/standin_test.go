@@ -127,7 +127,7 @@ func inTheMaking(t *testing.T, root string) *release {
 		t.Fatal(err)
 	}
 	r := &release{
-		flags: flags{root: root, source: "https://example.com/fork", apt: rootfs.Apt{Dir: dir}}, out: t.TempDir(), version: "v1.36.3+feature.1",
+		flags: flags{root: root, source: "https://example.com/fork", download: "https://example.com/downloads", apt: rootfs.Apt{Dir: dir}}, out: t.TempDir(), version: "v1.36.3+feature.1",
 		source: source,
 	}
 	r.compile = func(ctx context.Context, p targets.Platform) error {
@@ -140,7 +140,7 @@ func inTheMaking(t *testing.T, root string) *release {
 		if err != nil {
 			return err
 		}
-		for _, b := range targets.For(p) {
+		for _, b := range targets.For(r.components(p)) {
 			if err := os.WriteFile(r.binary(b, p), append(content, b.Name...), 0o755); err != nil {
 				return err
 			}

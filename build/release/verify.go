@@ -43,8 +43,12 @@ type inPlace struct {
 	commit    string
 	version   targets.Version
 	platforms []string
-	// source is the address in the labels of images; empty without images, too.
+	// source is the address in the labels of images, or else in the manifest of the plugin;
+	// empty without both, too.
 	source string
+	// download is the address of archives in the manifest of the plugin; empty without
+	// one, too.
+	download string
 	// created stands for the time of the build, and goVersion built it.
 	created   time.Time
 	goVersion string
@@ -77,6 +81,9 @@ func readInPlace(out string) (inPlace, error) {
 		if v, ok := strings.CutPrefix(creator, "Tool: go"); ok {
 			r.goVersion = "go" + v
 		}
+	}
+	if r.source, r.download, err = addresses(filepath.Join(tars, manifestFile)); err != nil {
+		return r, err
 	}
 	arch := ""
 	for _, p := range targets.Platforms() {
@@ -177,7 +184,7 @@ func (r inPlace) again(ctx context.Context, f flags, clone, dir string) (*exec.C
 		host = "y"
 	}
 	cmd := exec.CommandContext(ctx, "make", "quick-release", "OUT=_output", "VERSION="+string(r.version),
-		"KUBE_BUILD_PLATFORMS="+strings.Join(r.platforms, " "), "SOURCE_URL="+r.source, "FORCE_HOST_GO="+host,
+		"KUBE_BUILD_PLATFORMS="+strings.Join(r.platforms, " "), "SOURCE_URL="+r.source, "DOWNLOAD_URL="+r.download, "FORCE_HOST_GO="+host,
 		"DEBIAN_MIRROR="+f.apt.Mirror, "DEBIAN_SECURITY_MIRROR="+f.apt.SecurityMirror)
 	cmd.Dir = clone
 	// Flags and variables of the make that runs this are for it alone.

@@ -68,7 +68,7 @@ func TestReadInPlace(t *testing.T) {
 	}
 	want := inPlace{
 		commit: r.source.String(), version: "v1.36.3+feature.1", platforms: []string{"linux/amd64"}, source: "https://example.com/fork",
-		created: r.source.Time, goVersion: r.source.Go.Version,
+		download: "https://example.com/downloads", created: r.source.Time, goVersion: r.source.Go.Version,
 	}
 	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(inPlace{})); diff != "" {
 		t.Errorf("a release of linux/amd64 (-want +got):\n%s", diff)
@@ -116,7 +116,7 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"quick-release", "OUT=_output", "VERSION=v1.36.3+feature.1", "KUBE_BUILD_PLATFORMS=linux/amd64", "SOURCE_URL=https://example.com/fork", "FORCE_HOST_GO=y",
+		"quick-release", "OUT=_output", "VERSION=v1.36.3+feature.1", "KUBE_BUILD_PLATFORMS=linux/amd64", "SOURCE_URL=https://example.com/fork", "DOWNLOAD_URL=https://example.com/downloads", "FORCE_HOST_GO=y",
 		"DEBIAN_MIRROR=http://mirror/debian", "MAKEFLAGS=none", fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.source.Time.Unix()), "mask 0077", r.source.Commit,
 	} {
 		if !slices.Contains(strings.Split(asked, "\n"), want) {
@@ -124,7 +124,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	for script, want := range map[string]string{
-		"sed -i 's/^.\\(.*linux-amd64.*\\)/x\\1/' _output/release-tars/SHA256SUMS": "differ in kubernetes-client-linux-amd64.tar.gz, kubernetes-node-linux-amd64.tar.gz, kubernetes-server-linux-amd64.tar.gz",
+		"sed -i 's/^.\\(.*linux-amd64.*\\)/x\\1/' _output/release-tars/SHA256SUMS": "differ in kubectl-feature-linux-amd64.tar.gz, kubernetes-client-linux-amd64.tar.gz, kubernetes-node-linux-amd64.tar.gz, kubernetes-server-linux-amd64.tar.gz",
 		"sed -i /spdx/d _output/release-tars/SHA256SUMS":                           "differ in kubernetes.spdx.json",
 		"exit 2": "cannot be made again",
 	} {

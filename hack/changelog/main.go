@@ -72,7 +72,7 @@ var (
 	// published is the text between the heading of the downloads and the first of
 	// their lists.
 	published = regexp.MustCompile(`(?ms)\A(## Downloads for [^\n]*\n).*?^(### )`)
-	hash      = regexp.MustCompile(`(?m)^(\S+\.(?:tar\.gz|zip) \| ).*$`)
+	hash      = regexp.MustCompile(`(?m)^(\S+\.(?:tar\.gz|yaml|zip) \| ).*$`)
 )
 
 // move is a changelog whose newest version is the first on a release of

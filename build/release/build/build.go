@@ -63,10 +63,10 @@ func (s Source) Command(ctx context.Context, v targets.Version, p targets.Platfo
 	return cmd
 }
 
-// Packages are those of p's binaries.
-func Packages(p targets.Platform) []string {
+// Packages are those of the binaries of components.
+func Packages(components []targets.Component) []string {
 	var packages []string
-	for _, b := range targets.For(p) {
+	for _, b := range targets.For(components) {
 		packages = append(packages, b.Package)
 	}
 	return packages

@@ -319,13 +319,13 @@ func TestLDFlags(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	p := targets.Platform{OS: "linux", Arch: "arm64"}
-	cmd := Source{Root: "/src"}.Command(t.Context(), "v1.36.3+feature.1", p, Folder("/out/bin"), Packages(p)...)
+	cmd := Source{Root: "/src"}.Command(t.Context(), "v1.36.3+feature.1", p, Folder("/out/bin"), Packages(p.Components())...)
 	for _, want := range []string{"-trimpath", "-buildvcs=false", "-tags=" + targets.Tags, "/out/bin/", "k8s.io/kubernetes-features/cmd/kube-apiserver", targets.LogRunner.Package} {
 		if !slices.Contains(cmd.Args, want) {
 			t.Errorf("%q is not in %v", want, cmd.Args)
 		}
 	}
-	if got, want := len(cmd.Args)-len(targets.For(p)), 9; got != want {
+	if got, want := len(cmd.Args)-len(targets.For(p.Components())), 9; got != want {
 		t.Errorf("%d arguments are not packages, want %d: %v", got, want, cmd.Args)
 	}
 	if cmd.Dir != "/src" {

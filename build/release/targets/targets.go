@@ -75,27 +75,35 @@ const Tags = "selinux,notest,grpcnotrace"
 // Component is one of the archives of a release.
 type Component string
 
-// The archives; each is named kubernetes-<component>-<os>-<arch>.tar.gz and has
-// its binaries in kubernetes/<component>/bin.
+// Upstream's archives; each is named kubernetes-<component>-<os>-<arch>.tar.gz and
+// has its binaries in kubernetes/<component>/bin.
 const (
 	Client Component = "client"
 	Node   Component = "node"
 	Server Component = "server"
 )
 
+// Plugin is kubectl-feature alone, which is this fork's addition, for a kubectl that
+// is installed already. The archive is named kubectl-feature-<os>-<arch>.tar.gz and has
+// no folder around the binary.
+const Plugin Component = "plugin"
+
 var binaries = map[Component][]Binary{
 	Client: {kubectl, convert, feature},
 	Node:   {proxy, kubeadm, kubelet, LogRunner},
+	Plugin: {feature},
 	Server: {proxy, apiserver, manager, kubelet, kubeadm, scheduler, LogRunner, aggregator, extensions, mounter},
 }
 
-// platforms are those that upstream supports for each component.
+// platforms are those that upstream supports for each component, and of the client's
+// those that the plugin is released for.
 var platforms = map[Component][]string{
 	Client: {
 		"linux/amd64", "linux/386", "linux/arm", "linux/arm64", "linux/s390x", "linux/ppc64le",
 		"darwin/amd64", "darwin/arm64", "windows/amd64", "windows/386", "windows/arm64",
 	},
 	Node:   {"linux/amd64", "linux/arm64", "linux/s390x", "linux/ppc64le", "windows/amd64"},
+	Plugin: {"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"},
 	Server: {"linux/amd64", "linux/arm64", "linux/s390x", "linux/ppc64le"},
 }
 
@@ -158,7 +166,7 @@ func (p Platform) Has(component Component) bool {
 // Components returns what is released for p, sorted.
 func (p Platform) Components() []Component {
 	var found []Component
-	for _, c := range []Component{Client, Node, Server} {
+	for _, c := range []Component{Client, Node, Plugin, Server} {
 		if p.Has(c) {
 			found = append(found, c)
 		}
@@ -195,21 +203,32 @@ func ParsePlatforms(list string) ([]Platform, error) {
 	return parsed, nil
 }
 
+// PluginPlatforms are those that the plugin is released for, sorted by name.
+func PluginPlatforms() []Platform {
+	var list []Platform
+	for _, p := range Platforms() {
+		if p.Has(Plugin) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // Of returns the binaries in the archive of component, sorted by name. Those of
-// the client are in all three: they help to find errors on a node.
+// the client are in all of upstream's three: they help to find errors on a node.
 func Of(component Component) []Binary {
 	list := slices.Clone(binaries[component])
-	if component != Client {
+	if component == Node || component == Server {
 		list = append(list, binaries[Client]...)
 	}
 	slices.SortFunc(list, func(a, b Binary) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
-// For returns every binary that has to be built for p, sorted by name.
-func For(p Platform) []Binary {
+// For returns every binary that has to be built for components, sorted by name.
+func For(components []Component) []Binary {
 	var list []Binary
-	for _, c := range p.Components() {
+	for _, c := range components {
 		list = append(list, Of(c)...)
 	}
 	slices.SortFunc(list, func(a, b Binary) int { return strings.Compare(a.Name, b.Name) })

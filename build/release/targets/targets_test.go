@@ -118,7 +118,7 @@ func TestTagsAreUpstreams(t *testing.T) {
 func TestPackagesExist(t *testing.T) {
 	args := []string{"list", "-f", "{{.Name}} {{.ImportPath}}"}
 	want := map[string]bool{}
-	for _, b := range For(Platform{"linux", "amd64"}) {
+	for _, b := range For(Platform{"linux", "amd64"}.Components()) {
 		args = append(args, b.Package)
 		want["main "+b.Package] = true
 		if path.Base(b.Package) != b.Name {
@@ -148,7 +148,7 @@ func TestParsePlatforms(t *testing.T) {
 	if diff := cmp.Diff([]Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}}, got); diff != "" {
 		t.Errorf("platforms (-want +got):\n%s", diff)
 	}
-	if c := got[2].Components(); !slices.Equal(c, []Component{Client, Node}) {
+	if c := got[2].Components(); !slices.Equal(c, []Component{Client, Node, Plugin}) {
 		t.Errorf("windows/amd64 is released for %v", c)
 	}
 	for list, want := range map[string]string{
