@@ -91,15 +91,19 @@ quick-release: $(TOOLS)/release ## Build archives and images for KUBE_BUILD_PLAT
 plugin-release: $(TOOLS)/release ## Build the archives of kubectl feature and its manifest for krew alone into _output/plugin/release-tars.
 	$(TOOLS)/release plugin -root . -output $(OUT)/plugin $(MAKE_RELEASE) $(if $(filter-out file,$(origin KUBE_BUILD_PLATFORMS)),-platforms '$(KUBE_BUILD_PLATFORMS)')
 
+# y has test-release look at what plugin-release made.
+PLUGIN ?=
+tested_tars = $(if $(filter y,$(PLUGIN)),plugin/)release-tars
+
 .PHONY: test-release
-test-release: ## Check how releases are made, and the one in _output/release-tars.
-	@test -e $(OUT)/release-tars/SHA256SUMS || { echo "There is no release in $(OUT)/release-tars: run \"make quick-release\" first" >&2; exit 1; }
-	@$(MAKE) -s $(TOOLS)/kind
-	@$(MAKE) -s all WHAT=cmd/local-up
+test-release: ## Check how releases are made, and the one in _output/release-tars; PLUGIN=y checks that of plugin-release.
+	@test -e $(OUT)/$(tested_tars)/SHA256SUMS || { echo "There is no release in $(OUT)/$(tested_tars): run \"make $(if $(filter y,$(PLUGIN)),plugin,quick)-release\" first" >&2; exit 1; }
+	@$(MAKE) -s $(TOOLS)/kind krew-tools
+	@$(MAKE) -s all WHAT="cmd/kubectl-feature cmd/local-up"
 	@mkdir -p $(OUT)/debian
 	@rm -f $(OUT)/left-out.txt
-	status=0; (cd build/release && GOWORK=off KIND="$(OUT_DIR)/tools/kind" RELEASE_DEBIAN="$(OUT_DIR)/debian" RELEASE_TOOLS="$(OUT_DIR)/bin" \
-		RELEASE_TARS="$(OUT_DIR)/release-tars" RELEASE_LEFT_OUT="$(OUT_DIR)/left-out.txt" go test -count=1 -p 1 -timeout 30m ./...) || status=$$?; \
+	status=0; (cd build/release && GOWORK=off KIND="$(OUT_DIR)/tools/kind" KREW_TOOLS="$(OUT_DIR)/tools" RELEASE_DEBIAN="$(OUT_DIR)/debian" RELEASE_TOOLS="$(OUT_DIR)/bin" \
+		RELEASE_TARS="$(OUT_DIR)/$(tested_tars)" RELEASE_LEFT_OUT="$(OUT_DIR)/left-out.txt" go test -count=1 -p 1 -timeout 30m ./...) || status=$$?; \
 		if [[ -e $(OUT)/left-out.txt ]]; then sed 's/^/Left out: /' $(OUT)/left-out.txt; fi; exit $$status
 
 # What the release was made with is read from it; FORCE_HOST_GO has to be said again.

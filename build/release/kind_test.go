@@ -162,7 +162,7 @@ func runMake(t *testing.T, dir string, env []string, args ...string) (string, er
 	// A variable of the environment would count as one of the command line.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
-		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VERSION", "KUBE_BUILD_PLATFORMS", "FORCE_HOST_GO", "SOURCE_URL", "DOWNLOAD_URL", "OUT", "KIND_BASE", "KIND_CONFIG"}, name)
+		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VERSION", "KUBE_BUILD_PLATFORMS", "FORCE_HOST_GO", "SOURCE_URL", "DOWNLOAD_URL", "PLUGIN", "OUT", "KIND_BASE", "KIND_CONFIG"}, name)
 	})
 	cmd.Env = append(cmd.Env, env...)
 	output, err := cmd.CombinedOutput()

@@ -172,9 +172,9 @@ func TestVerifyRefuses(t *testing.T) {
 // none, and where there is one of another commit.
 func TestChecksWithoutARelease(t *testing.T) {
 	root, out := checkout(t), t.TempDir()
-	check := func(target, want string) {
+	check := func(target, want string, more ...string) {
 		t.Helper()
-		said, err := runMake(t, root, nil, target, "OUT="+out, "FORCE_HOST_GO=y")
+		said, err := runMake(t, root, nil, append([]string{target, "OUT=" + out, "FORCE_HOST_GO=y"}, more...)...)
 		if err == nil || strings.Contains(said, "\n") || !strings.Contains(said, want) {
 			t.Errorf("%s: %v: %q; want one line: %s", target, err, said, want)
 		}
@@ -186,6 +186,7 @@ func TestChecksWithoutARelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	check("test-release", `plugin/release-tars: run "make plugin-release" first`, "PLUGIN=y")
 	check("verify-release", "the release is of 0123abc, HEAD is "+head.Commit)
 	// To say what would be done is not to do it.
 	if said, err := runMake(t, root, nil, "-n", "verify-release", "OUT="+out, "FORCE_HOST_GO=y"); err != nil || !strings.Contains(said, "release verify -root . ") {

@@ -47,6 +47,7 @@ var builds = map[string]build{
 	"upstream-servers":   {Inputs: []string{"hack/previous", "hack/kubelets"}},
 	"features-previous":  {Inputs: []string{"hack/previous", "hack/build-previous.sh"}},
 	"_output/tools/kind": {Inputs: []string{"hack/tools"}},
+	"krew-tools":         {Inputs: []string{"hack/tools"}},
 	"_output/debian":     {},
 	"lint-external":      {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "test/external"}},
 	"lint-kind":          {Inputs: []string{".golangci.yml", "hack/tools", lintScript, "build/kind", "build/release"}},

@@ -123,10 +123,10 @@ var shards = []Shard{
 		Env: []string{"KUBE_FEATURES_REQUIRE_ALL=true"},
 	},
 	{
-		Name: "release", Covers: "releases of small programs, and Debian's packages",
+		Name: "release", Covers: "releases of small programs, Debian's packages, and what kind and krew take",
 		Dir: "build/release", Packages: []string{"./..."}, Inputs: everything,
-		Env:       []string{"RELEASE_DEBIAN={out}/debian", "KIND={out}/tools/kind"},
-		Needs:     []string{"_output/tools/kind", "_output/debian", "lint-release"},
+		Env:       []string{"RELEASE_DEBIAN={out}/debian", "RELEASE_TOOLS={out}/bin", "KIND={out}/tools/kind", "KREW_TOOLS={out}/tools"},
+		Needs:     []string{"all", "_output/tools/kind", "krew-tools", "_output/debian", "lint-release"},
 		Installed: []string{"apt-get", "containerd", "ctr", "dpkg-deb", "getcap", "runc"},
 	},
 	{
