@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,23 @@ const (
 	ownLicense     = "LICENSE"
 	pluginLicenses = "LICENSES"
 )
+
+// maxPluginSize is what the plugin has to be below on each platform that it is released
+// for, in bytes. Each user downloads it, for each version.
+const maxPluginSize = 40 << 20
+
+// checkPluginSize refuses a plugin for p that has grown too large.
+func checkPluginSize(file string, p targets.Platform) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if info.Size() < maxPluginSize {
+		return nil
+	}
+	return fmt.Errorf("%s for %s has %d bytes, and has to be below %d (40 MiB): compare \"go list -deps ./cmd/kubectl-feature\" with an earlier commit, and do without what is new",
+		filepath.Base(file), p, info.Size(), maxPluginSize)
+}
 
 // hasCompletion reports whether an archive has the completion. kubectl runs it as a
 // program, which a shell script is not on Windows. Archives of clients are as upstream's,

@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,52 @@ func TestPluginAlone(t *testing.T) {
 	}
 	if source, download, err := addresses(filepath.Join(r.tars(), manifestFile)); err != nil || source != r.flags.source || download+"/" != r.download {
 		t.Errorf("the manifest is read to be of %q, archives in %q: %v; want %q and %q", source, download, err, r.flags.source, r.download)
+	}
+}
+
+func TestPluginSize(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubectl-feature.exe")
+	if err := checkPluginSize(file, windows); err == nil {
+		t.Error("a plugin that is missing is small enough")
+	}
+	for size, want := range map[int64]string{
+		0: "", 41943039: "",
+		41943040: "kubectl-feature.exe for windows/amd64 has 41943040 bytes, and has to be below 41943040 (40 MiB): ",
+		62000000: "kubectl-feature.exe for windows/amd64 has 62000000 bytes, ",
+	} {
+		// The files are sparse and take no space.
+		if err := os.WriteFile(file, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, size); err != nil {
+			t.Fatal(err)
+		}
+		err := checkPluginSize(file, windows)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("a plugin of %d bytes: %v, want %q", size, err, want)
+		}
+	}
+}
+
+// TestLargePluginRefused makes releases whose plugin has grown on one platform. Where it
+// has no archive of its own its size does not matter.
+func TestLargePluginRefused(t *testing.T) {
+	grown := func(p targets.Platform) error {
+		r := inTheMaking(t, checkout(t))
+		compile := r.compile
+		r.compile = func(ctx context.Context, p targets.Platform) error {
+			if err := compile(ctx, p); err != nil {
+				return err
+			}
+			return os.Truncate(filepath.Join(r.bin(p), p.Executable(pluginName)), maxPluginSize)
+		}
+		return r.make(t.Context(), []targets.Platform{p})
+	}
+	if err := grown(windows); err == nil || !strings.Contains(err.Error(), "kubectl-feature.exe for windows/amd64 has ") {
+		t.Errorf("a release with a large plugin for windows/amd64: %v", err)
+	}
+	if err := grown(targets.Platform{OS: "linux", Arch: "arm"}); err != nil {
+		t.Errorf("a release with a large plugin for linux/arm, among the clients only: %v", err)
 	}
 }
 

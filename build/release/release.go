@@ -193,6 +193,11 @@ func (r *release) build(ctx context.Context, p targets.Platform) error {
 	if err := r.compile(ctx, p); err != nil {
 		return fmt.Errorf("cannot build the binaries for %s: %w", p, err)
 	}
+	if slices.Contains(r.components(p), targets.Plugin) {
+		if err := checkPluginSize(filepath.Join(r.bin(p), p.Executable(pluginName)), p); err != nil {
+			return err
+		}
+	}
 	found, err := r.findModules(ctx, p)
 	if err != nil {
 		return err
