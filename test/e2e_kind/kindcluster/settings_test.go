@@ -35,10 +35,14 @@ func TestClusterOfRunIsThatOfTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, recipe, _ := strings.Cut(string(content), "\nkind-test:")
-	found := regexp.MustCompile(`-fresh -cluster (\S+)[,)]`).FindStringSubmatch(recipe)
-	if found == nil || found[1] != name {
-		t.Errorf("the target kind-test has the cluster %q, want %s", found, name)
+	for _, target := range []string{"kind-test", "kind-conformance"} {
+		_, recipe, _ := strings.Cut(string(content), "\n"+target+":")
+		// The next target begins after an empty line.
+		recipe, _, _ = strings.Cut(recipe, "\n\n")
+		found := regexp.MustCompile(`-fresh -cluster ([^\s,)]+)`).FindStringSubmatch(recipe)
+		if found == nil || found[1] != name {
+			t.Errorf("the target %s has the cluster %q, want %s", target, found, name)
+		}
 	}
 }
 
