@@ -86,7 +86,9 @@ var contents = map[string]content{
 	"ipc-utils":         {tools: true, command: []string{"sh"}},
 	"kitten": {
 		tools: true, programs: map[string]programs.Program{"agnhost": programs.Agnhost},
-		files:      map[string]string{"data.json": "kitten/html/data.json", "kitten.jpg": "kitten/html/kitten.jpg"},
+		files: map[string]string{"data.json": "kitten/html/data.json", "kitten.jpg": "kitten/html/kitten.jpg"},
+		// A spec looks for the name of upstream's base in an image that is a volume.
+		data:       map[string]string{"etc/os-release": "PRETTY_NAME=\"tools of Debian in place of those of Alpine Linux\"\n"},
 		entrypoint: []string{"/agnhost"}, command: []string{"test-webserver"},
 	},
 	"nginx": {
