@@ -111,7 +111,11 @@ func hasDummyDevices(t *testing.T, c *kindcluster.Cluster) bool {
 	t.Helper()
 	const script = `ip link add conformance type dummy 2>&1 && ip link delete conformance && echo added`
 	out := c.Exec(c.ControlPlanes[0], "sh", "-c", script+" || true")
-	return strings.HasSuffix(out, "added\n")
+	added := strings.HasSuffix(out, "added\n")
+	if !added {
+		t.Logf("the node has no dummy network devices: %s", out)
+	}
+	return added
 }
 
 // run is what both runs have in common.

@@ -44,7 +44,7 @@ func (p Page) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Ours is %s, upstream's is %s, each with one control plane and %d workers, on %s. Label filter: `%s`.", p.Ours, p.Other, p.Workers, p.Date, p.Labels)
 	if p.Focus != "" {
-		fmt.Fprintf(&b, " Of these, specs whose names match `%s`.", p.Focus)
+		fmt.Fprintf(&b, " Only specs whose names match `%s`.", p.Focus)
 	}
 	b.WriteString("\n\n")
 	p.table(&b)

@@ -97,8 +97,8 @@ const it = "[It] "
 
 var spec = regexp.MustCompile(`^\[sig-[a-z-]+\] `)
 
-// ReadJUnit reads the report that e2e.test writes with --report-dir. What failed
-// outside of specs, such as the set-up of the suite, is an error.
+// ReadJUnit reads the report that e2e.test writes with --report-dir. A failure
+// outside of specs, such as in the set-up of the suite, is an error.
 func ReadJUnit(r io.Reader) (Report, error) {
 	var read junit
 	if err := xml.NewDecoder(r).Decode(&read); err != nil {
