@@ -51,7 +51,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "unit-root", Covers: "API, storage, control plane, catalog, plugin, edits of nodes", Quick: true,
-		Packages: []string{"./cmd/...", "./pkg/...", "./test/e2e_kind/...", "./test/utils/..."}, Inputs: []string{"docs/upgrade.md", "pkg/features"},
+		Packages: []string{"./cmd/...", "./pkg/...", "./test/e2e_kind/...", "./test/utils/..."}, Inputs: []string{"docs/kind.md", "docs/upgrade.md", "pkg/features"},
 	},
 	{
 		Name: "unit-pages", Covers: "pages, alerts and the KEP against code", Quick: true,

@@ -19,104 +19,33 @@ limitations under the License.
 package e2ekind
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster/registry"
 	"k8s.io/kubernetes/pkg/features"
 )
 
 const (
 	registryUser, registryPassword = "kind", "test"
-	manifestType                   = "application/vnd.oci.image.manifest.v1+json"
+	// privateImage is the one image of the registry.
+	privateImage = "private:v1"
 	// records is where kubelet notes with which credentials an image was pulled.
 	records = root + "image_manager/pulled"
 )
 
-// registry serves one image, to those who have the password.
-type registry struct {
-	manifest []byte
-	blobs    map[string][]byte
-}
-
-func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
-
-// newRegistry makes an image of one file.
-func newRegistry(t *testing.T) *registry {
-	var layer bytes.Buffer
-	files := tar.NewWriter(&layer)
-	if err := files.WriteHeader(&tar.Header{Name: "file", Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
-	if err := files.Close(); err != nil {
-		t.Fatal(err)
-	}
-	encode := func(object any) []byte {
-		data, err := json.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	config := encode(map[string]any{"architecture": runtime.GOARCH, "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(layer.Bytes())}}})
-	describe := func(kind string, data []byte) map[string]any {
-		return map[string]any{"mediaType": "application/vnd.oci.image." + kind, "digest": digest(data), "size": len(data)}
-	}
-	manifest := encode(map[string]any{
-		"schemaVersion": 2, "mediaType": manifestType, "config": describe("config.v1+json", config), "layers": []any{describe("layer.v1.tar", layer.Bytes())},
-	})
-	return &registry{manifest, map[string][]byte{digest(config): config, digest(layer.Bytes()): layer.Bytes()}}
-}
-
-// ServeHTTP answers what a runtime asks to pull the image.
-func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	if user, password, _ := request.BasicAuth(); user != registryUser || password != registryPassword {
-		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
-		w.WriteHeader(http.StatusUnauthorized)
-		return
-	}
-	kind, data := "application/octet-stream", []byte("{}")
-	_, name, isBlob := strings.Cut(request.URL.Path, "/blobs/")
-	switch {
-	case isBlob:
-		data = r.blobs[name]
-	case strings.Contains(request.URL.Path, "/manifests/"):
-		kind, data = manifestType, r.manifest
-		w.Header().Set("Docker-Content-Digest", digest(data))
-	}
-	w.Header().Set("Content-Type", kind)
-	http.ServeContent(w, request, "", time.Time{}, bytes.NewReader(data))
-}
-
-// serveRegistry serves a registry where the node reaches it, and has the node's runtime ask
-// it without TLS. It returns the registry's host.
+// serveRegistry serves a registry with one image to nodes that have the password, and
+// returns the registry's host.
 func (n *realNode) serveRegistry(t *testing.T) string {
-	gateway := strings.Fields(n.Exec(n.name, "ip", "-4", "route", "show", "default"))[2]
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(gateway, "0"))
-	if err != nil {
+	images := registry.New()
+	if err := images.AddFiles(privateImage, map[string]string{"file": ""}); err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: newRegistry(t), ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	host := listener.Addr().String()
-	const script = `mkdir -p "/etc/containerd/certs.d/$1"
-printf 'server = "http://%s"\n' "$1" >"/etc/containerd/certs.d/$1/hosts.toml"
-printf '\n[plugins."io.containerd.cri.v1.images".registry]\n  config_path = "/etc/containerd/certs.d"\n' >>/etc/containerd/config.toml
-systemctl restart containerd`
-	n.Exec(n.name, "sh", "-ec", script, "sh", host)
-	return host
+	return n.ServeRegistry(registry.WithPassword(images, registryUser, registryPassword))
 }
 
 // ensureSecretPulledImages has kubelet pull an image with a Secret. While the gate is on, a
@@ -124,7 +53,7 @@ systemctl restart containerd`
 func (n *realNode) ensureSecretPulledImages(t *testing.T) {
 	gate := string(features.KubeletEnsureSecretPulledImages)
 	host := n.serveRegistry(t)
-	image := host + "/private:v1"
+	image := host + "/" + privateImage
 	n.createPullSecret(host)
 	with := n.createImagePod(t, "with-secret", image, []corev1.LocalObjectReference{{Name: registryUser}})
 	running := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }

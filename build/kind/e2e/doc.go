@@ -19,7 +19,8 @@ limitations under the License.
 //
 // Images have the program of upstream's module that they are named after, and
 // Debian's tools in place of those of Alpine. Two are stand-ins: the web server is
-// that of busybox, and what only asks for names has Debian's dig. Images that the
-// tests ask for and that are not made here are returned, so that what they were
-// left out for can be told.
+// that of busybox, and what only asks for names has Debian's dig. The image that is a
+// volume names both systems in its os-release. The names of images that tests ask for
+// and that are not made here are returned: "make kind-conformance" lists them, and
+// which specs it leaves out for them (test/e2e_kind/conformance).
 package e2e

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -52,6 +53,8 @@ type content struct {
 	links map[string]string
 	// setuid are the paths of programs that run as their owner.
 	setuid []string
+	// served are images that agnhost's own registry has, by names with tags.
+	served map[string]content
 	// tools adds Debian's, and busybox for all other commands.
 	tools bool
 	// entrypoint and command are what runs.
@@ -74,6 +77,8 @@ var contents = map[string]content{
 			"etc/passwd": "root:x:0:0:root:/root:/bin/sh\nuser-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n",
 			"etc/group":  "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n",
 		},
+		// As in upstream's agnhost/fakeregistryserver/images.txt.
+		served:     map[string]content{"pause:testing": {programs: map[string]programs.Program{"pause": programs.Pause}, entrypoint: []string{"/pause"}}},
 		entrypoint: []string{"/agnhost"}, command: []string{"pause"},
 	},
 	"busybox":           {tools: true, command: []string{"sh"}},
@@ -81,7 +86,9 @@ var contents = map[string]content{
 	"ipc-utils":         {tools: true, command: []string{"sh"}},
 	"kitten": {
 		tools: true, programs: map[string]programs.Program{"agnhost": programs.Agnhost},
-		files:      map[string]string{"data.json": "kitten/html/data.json", "kitten.jpg": "kitten/html/kitten.jpg"},
+		files: map[string]string{"data.json": "kitten/html/data.json", "kitten.jpg": "kitten/html/kitten.jpg"},
+		// A spec looks for the name of upstream's base in an image that is a volume.
+		data:       map[string]string{"etc/os-release": "PRETTY_NAME=\"tools of Debian in place of those of Alpine Linux\"\n"},
 		entrypoint: []string{"/agnhost"}, command: []string{"test-webserver"},
 	},
 	"nginx": {
@@ -100,8 +107,8 @@ var contents = map[string]content{
 	},
 }
 
-// nodeImages are images that nodes have anyway.
-var nodeImages = []string{"registry.k8s.io/pause", "registry.k8s.io/etcd"}
+// otherImages are images that nodes have anyway, and one that no registry has.
+var otherImages = []string{"registry.k8s.io/pause", "registry.k8s.io/etcd", "invalid.registry.k8s.io/invalid/alpine"}
 
 // Builder makes images.
 type Builder struct {
@@ -114,7 +121,7 @@ type Builder struct {
 }
 
 // Images writes the archives of those images among names that are made here, and
-// returns their files and the names of all others but those that nodes have.
+// returns their files and the names of all others, but those of otherImages.
 func (b Builder) Images(ctx context.Context, names []string) (files, unknown []string, err error) {
 	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
 		return nil, nil, err
@@ -135,7 +142,7 @@ func (b Builder) Images(ctx context.Context, names []string) (files, unknown []s
 		repository, tag, _ := strings.Cut(strings.TrimPrefix(name, registry), ":")
 		c, ok := contents[repository]
 		if !ok || !strings.HasPrefix(name, registry) {
-			if i := strings.LastIndexByte(name, ':'); i < 0 || !slices.Contains(nodeImages, name[:i]) {
+			if i := strings.LastIndexByte(name, ':'); i < 0 || !slices.Contains(otherImages, name[:i]) {
 				unknown = append(unknown, name)
 			}
 			continue
@@ -149,10 +156,7 @@ func (b Builder) Images(ctx context.Context, names []string) (files, unknown []s
 			// Nodes store a layer that images share once.
 			layers = append(layers, image.Layer{Comment: "programs of Debian", Entries: tools})
 		}
-		img, err := image.Build(image.Spec{
-			Name: repository, Version: tag, Arch: b.Programs.Arch, User: c.user, Created: time.Unix(0, 0),
-			Entrypoint: c.entrypoint, Command: c.command, Layers: append(layers, image.Layer{Comment: repository, Entries: entries}),
-		})
+		img, err := image.Build(b.spec(c, repository, tag, append(layers, image.Layer{Comment: repository, Entries: entries})))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -163,6 +167,14 @@ func (b Builder) Images(ctx context.Context, names []string) (files, unknown []s
 		files = append(files, file)
 	}
 	return files, unknown, nil
+}
+
+// spec describes an image of these layers.
+func (b Builder) spec(c content, repository, tag string, layers []image.Layer) image.Spec {
+	return image.Spec{
+		Name: repository, Version: tag, Arch: b.Programs.Arch, User: c.user, Created: time.Unix(0, 0),
+		Entrypoint: c.entrypoint, Command: c.command, Layers: layers,
+	}
 }
 
 // debianTools are the commands that Debian's packages have and busybox has not, or
@@ -262,10 +274,73 @@ func (b Builder) entries(ctx context.Context, c content, sources string) ([]arch
 	for at, target := range c.links {
 		files[at] = archive.Entry{Link: target}
 	}
+	for name, served := range c.served {
+		if err := b.serve(ctx, files, name, served, sources); err != nil {
+			return nil, fmt.Errorf("the image %s of its registry: %w", name, err)
+		}
+	}
 	var entries []archive.Entry
 	for at, e := range files {
 		e.Name = at
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// served is the folder of the images that agnhost's own registry has, as upstream's
+// agnhost/fakeregistryserver reads it: a file of each tag has the digest of a manifest.
+const served = "var/registry/"
+
+// serve adds the files of an image that agnhost's own registry has.
+func (b Builder) serve(ctx context.Context, files map[string]archive.Entry, name string, c content, sources string) error {
+	entries, err := b.entries(ctx, c, sources)
+	if err != nil {
+		return err
+	}
+	repository, tag, _ := strings.Cut(name, ":")
+	img, err := image.Build(b.spec(c, repository, tag, []image.Layer{{Comment: repository, Entries: entries}}))
+	if err != nil {
+		return err
+	}
+	add := func(folder, hash string, data []byte) {
+		files[served+repository+"/"+folder+"/sha256/"+hash[:2]+"/"+hash+"/data"] = archive.Entry{Data: data}
+	}
+	manifest, err := img.RawManifest()
+	if err != nil {
+		return err
+	}
+	hash, err := img.Digest()
+	if err != nil {
+		return err
+	}
+	add("manifests", hash.Hex, manifest)
+	files[served+repository+"/manifests/"+tag] = archive.Entry{Data: []byte(hash.String() + "\n")}
+	config, err := img.RawConfigFile()
+	if err != nil {
+		return err
+	}
+	if hash, err = img.ConfigName(); err != nil {
+		return err
+	}
+	add("blobs", hash.Hex, config)
+	layers, err := img.Layers()
+	if err != nil {
+		return err
+	}
+	for _, layer := range layers {
+		hash, err := layer.Digest()
+		if err != nil {
+			return err
+		}
+		content, err := layer.Compressed()
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(content)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return err
+		}
+		add("blobs", hash.Hex, data)
+	}
+	return nil
 }

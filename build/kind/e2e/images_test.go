@@ -18,6 +18,8 @@ package e2e
 
 import (
 	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -112,6 +114,49 @@ func TestEntriesOfAnImage(t *testing.T) {
 	}
 }
 
+// TestServedImageIsWhole follows the digests of an image that agnhost's registry has.
+func TestServedImageIsWhole(t *testing.T) {
+	b := Builder{Programs: programs.Builder{Root: "/", Dir: t.TempDir(), Arch: "amd64"}}
+	c := content{served: map[string]content{"pause:testing": {programs: map[string]programs.Program{"pause": made(t)}, entrypoint: []string{"/pause"}}}}
+	entries, err := b.entries(t.Context(), c, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]byte{}
+	for _, e := range entries {
+		found[e.Name] = e.Data
+	}
+	read := func(folder, digest string) []byte {
+		t.Helper()
+		hash, ok := strings.CutPrefix(digest, "sha256:")
+		if !ok {
+			t.Fatalf("%q is no digest", digest)
+		}
+		data := found["var/registry/pause/"+folder+"/sha256/"+hash[:2]+"/"+hash+"/data"]
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+			t.Errorf("%s %s has %d bytes with another digest", folder, digest, len(data))
+		}
+		return data
+	}
+	var manifest struct {
+		MediaType string
+		Config    struct{ Digest string }
+		Layers    []struct{ Digest string }
+	}
+	if err := json.Unmarshal(read("manifests", strings.TrimSpace(string(found["var/registry/pause/manifests/testing"]))), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.MediaType == "" || len(manifest.Layers) != 1 {
+		t.Fatalf("the manifest is %+v", manifest)
+	}
+	if config := read("blobs", manifest.Config.Digest); !strings.Contains(string(config), `"/pause"`) {
+		t.Errorf("the configuration is %s", config)
+	}
+	if layer := read("blobs", manifest.Layers[0].Digest); len(layer) == 0 {
+		t.Error("the layer is empty")
+	}
+}
+
 // debs makes packages whose files are those of toolTree.
 func debs(t *testing.T) []string {
 	t.Helper()
@@ -151,13 +196,14 @@ func checkout(t *testing.T) string {
 	return filepath.Dir(filepath.Dir(module))
 }
 
-// TestImages makes one image of tools, passes over those of nodes, and names all others.
+// TestImages makes one image of tools, passes over those that need not be made, and names
+// all others.
 func TestImages(t *testing.T) {
 	root := checkout(t)
 	b := Builder{Programs: programs.Builder{Root: root, Dir: t.TempDir(), Arch: "amd64"}, Dir: t.TempDir(), Debs: debs(t)}
 	const name = registry + "nonroot:1.5"
 	other := []string{registry + "perl:5.26", "gcr.io/nonroot:1"}
-	files, unknown, err := b.Images(t.Context(), append([]string{name, "registry.k8s.io/pause:3.10"}, other...))
+	files, unknown, err := b.Images(t.Context(), append([]string{name, "registry.k8s.io/pause:3.10", "invalid.registry.k8s.io/invalid/alpine:3.1"}, other...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,11 @@ limitations under the License.
 
 // Package conformance runs upstream's end-to-end tests on a cluster of kind of the
 // release, and on one of upstream's unchanged binaries of the same version, and
-// compares what they say. "make kind-conformance" runs it.
+// compares the results. "make kind-conformance" runs it.
 //
+// The specs that are to run are listed beforehand, and each has to be in both reports.
 // Where no registry is reachable, images are made from upstream's module
-// (build/kind/e2e). Specs that need others are left out by name, with the reason.
+// (build/kind/e2e), and nodes pull them from a registry of the test. Specs that cannot
+// run are left out by a table, and those that fail on both clusters are in another; the
+// report lists the first with their names, and the images that are missing.
 package conformance

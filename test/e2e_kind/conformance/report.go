@@ -17,19 +17,18 @@ limitations under the License.
 package conformance
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // Status is how a spec ended.
 type Status string
 
-// What is compared. A spec that panicked, timed out or was interrupted has failed.
+// Statuses that Compare distinguishes. Panics, timeouts and interrupts count as Failed.
 const (
 	Passed  Status = "passed"
 	Failed  Status = "failed"
@@ -38,37 +37,59 @@ const (
 
 // Spec is a spec of upstream's tests.
 type Spec struct {
-	// Status is how it ended.
+	// Status is how it ended, empty if it did not run.
 	Status Status
 	// Seconds is how long it took.
 	Seconds float64
 	// Message says why it failed, or was skipped, in one line.
 	Message string
+	// FirstAttempt says why an attempt failed before another one. It is empty for a spec
+	// that ran once.
+	FirstAttempt string
 }
 
-// Specs are those of a run by their names. Those that were not to run are not among
-// them.
+// Specs are those of a run by their names.
 type Specs map[string]Spec
+
+// Report is what a run wrote.
+type Report struct {
+	// Specs are those that ran, and in a dry run those that would.
+	Specs Specs
+	// PassedOver are the names of all others: filters exclude them, or the run ended
+	// before their turn.
+	PassedOver []string
+}
 
 // junit is what is read of a report.
 type junit struct {
 	Suites []struct {
 		Cases []struct {
-			Name    string  `xml:"name,attr"`
-			Status  string  `xml:"status,attr"`
-			Time    float64 `xml:"time,attr"`
-			Skipped *struct {
-				Message string `xml:"message,attr"`
-			} `xml:"skipped"`
-			Failure *struct {
-				Message string `xml:"message,attr"`
-			} `xml:"failure"`
-			Error *struct {
-				Message string `xml:"message,attr"`
-			} `xml:"error"`
+			Name    string   `xml:"name,attr"`
+			Status  string   `xml:"status,attr"`
+			Time    float64  `xml:"time,attr"`
+			Skipped *outcome `xml:"skipped"`
+			Failure *outcome `xml:"failure"`
+			Error   *outcome `xml:"error"`
 		} `xml:"testcase"`
 	} `xml:"testsuite"`
 }
+
+// outcome says why a case did not pass. e2e.test has the message of a failure in the text
+// only, between the word for how it failed and where it did.
+type outcome struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func (o outcome) String() string {
+	if o.Message != "" {
+		return oneLine(o.Message)
+	}
+	text, _, _ := strings.Cut(o.Text, "\nIn [")
+	return oneLine(heading.ReplaceAllString(strings.TrimSpace(text), ""))
+}
+
+var heading = regexp.MustCompile(`^\[[A-Z]+\] `)
 
 // it begins the name of a spec, and spec what follows. Cases of set-up and of reports
 // have other names.
@@ -76,46 +97,105 @@ const it = "[It] "
 
 var spec = regexp.MustCompile(`^\[sig-[a-z-]+\] `)
 
-// ReadJUnit reads the report that e2e.test writes with --report-dir. What failed
-// outside of specs, such as the set-up of the suite, is an error.
-func ReadJUnit(r io.Reader) (Specs, error) {
-	var report junit
-	if err := xml.NewDecoder(r).Decode(&report); err != nil {
-		return nil, fmt.Errorf("reading a report in JUnit's format: %w", err)
+// ReadJUnit reads the report that e2e.test writes with --report-dir. A failure
+// outside of specs, such as in the set-up of the suite, is an error.
+func ReadJUnit(r io.Reader) (Report, error) {
+	var read junit
+	if err := xml.NewDecoder(r).Decode(&read); err != nil {
+		return Report{}, fmt.Errorf("reading a report in JUnit's format: %w", err)
 	}
-	specs := Specs{}
-	for _, suite := range report.Suites {
+	report := Report{Specs: Specs{}}
+	for _, suite := range read.Suites {
 		for _, c := range suite.Cases {
 			s := Spec{Status: Failed, Seconds: c.Time}
 			switch {
 			case c.Failure != nil:
-				s.Message = c.Failure.Message
+				s.Message = c.Failure.String()
 			case c.Error != nil:
-				s.Message = c.Error.Message
+				s.Message = c.Error.String()
 			case c.Skipped != nil:
-				s.Status, s.Message = Skipped, c.Skipped.Message
+				s.Status, s.Message = Skipped, c.Skipped.String()
 			case c.Status == string(Passed):
 				s.Status = Passed
 			}
-			s.Message = oneLine(s.Message)
 			name, isSpec := strings.CutPrefix(c.Name, it)
 			if !isSpec || !spec.MatchString(name) {
 				if s.Status == Failed {
-					return nil, fmt.Errorf("%s failed: %s", c.Name, s.Message)
+					return Report{}, fmt.Errorf("%s failed: %s", c.Name, s.Message)
 				}
 				continue
 			}
-			// A spec that a filter leaves out is skipped without a message.
+			// A spec that did not begin is skipped without a message.
 			if s.Status == Skipped && strings.TrimPrefix(s.Message, "skipped") == "" {
+				report.PassedOver = append(report.PassedOver, name)
 				continue
 			}
-			specs[name] = s
+			if _, ok := report.Specs[name]; ok {
+				return Report{}, fmt.Errorf("the report has two specs with the name %q", name)
+			}
+			report.Specs[name] = s
 		}
 	}
-	if len(specs) == 0 {
-		return nil, fmt.Errorf("the report has no spec that ran")
+	if len(report.Specs) == 0 {
+		return Report{}, fmt.Errorf("the report has no spec that ran")
 	}
-	return specs, nil
+	return report, nil
+}
+
+// attempts is what is read of ginkgo's own report.
+type attempts []struct {
+	SpecReports []struct {
+		ContainerHierarchyTexts []string
+		LeafNodeText            string
+		NumAttempts             int
+		AdditionalFailures      []struct {
+			Failure struct{ Message string }
+		}
+	}
+}
+
+// attemptHeading begins the message of an attempt that was not the last.
+var attemptHeading = regexp.MustCompile(`^Failure recorded during attempt \d+:\n`)
+
+// ReadAttempts reads the report that ginkgo writes with --json-report, and notes in specs
+// which of them needed more than one attempt. JUnit's format does not have that.
+func ReadAttempts(r io.Reader, specs Specs) error {
+	var read attempts
+	if err := json.NewDecoder(r).Decode(&read); err != nil {
+		return fmt.Errorf("reading ginkgo's report: %w", err)
+	}
+	for _, suite := range read {
+		for _, s := range suite.SpecReports {
+			if s.NumAttempts < 2 {
+				continue
+			}
+			name := specs.find(strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " "))
+			if name == "" {
+				return fmt.Errorf("ginkgo's report has a spec that that of e2e.test lacks: %s", s.LeafNodeText)
+			}
+			found := specs[name]
+			found.FirstAttempt = "no message"
+			if len(s.AdditionalFailures) > 0 {
+				found.FirstAttempt = oneLine(attemptHeading.ReplaceAllString(s.AdditionalFailures[0].Failure.Message, ""))
+			}
+			specs[name] = found
+		}
+	}
+	return nil
+}
+
+// find returns the name of the spec with a text, to which e2e.test may have added the
+// versions of components that it needs.
+func (s Specs) find(text string) string {
+	if _, ok := s[text]; ok {
+		return text
+	}
+	for name := range s {
+		if strings.HasPrefix(name, text+" [") {
+			return name
+		}
+	}
+	return ""
 }
 
 // maxMessage is how much of a message is kept.
@@ -134,143 +214,4 @@ func oneLine(s string) string {
 func sig(name string) string {
 	owner, _, _ := strings.Cut(strings.TrimPrefix(name, "["), "]")
 	return owner
-}
-
-// Difference is a spec that ended in two ways.
-type Difference struct {
-	Name        string
-	Ours, Other Spec
-}
-
-// Comparison is what two runs say.
-type Comparison struct {
-	// Counts are by group, and Total has all.
-	Counts map[string]Counts
-	Total  Counts
-	// OnlyOurs failed on ours only, OnlyOther on the other only, and Different are all
-	// others that ended in two ways, such as those that one run does not have.
-	OnlyOurs, OnlyOther, Different []Difference
-	// Both failed on both.
-	Both []Difference
-}
-
-// Counts are numbers of specs.
-type Counts struct {
-	Passed, FailedOurs, FailedOther, FailedBoth, Skipped, Different int
-}
-
-// Compare compares two runs.
-func Compare(ours, other Specs) Comparison {
-	c := Comparison{Counts: map[string]Counts{}}
-	names := maps.Clone(ours)
-	maps.Copy(names, other)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d := Difference{Name: name, Ours: ours[name], Other: other[name]}
-		group := c.Counts[sig(name)]
-		for _, counts := range []*Counts{&group, &c.Total} {
-			counts.add(d)
-		}
-		c.Counts[sig(name)] = group
-		switch {
-		case d.Ours.Status == Failed && d.Other.Status == Failed:
-			c.Both = append(c.Both, d)
-		case d.Ours.Status == d.Other.Status:
-		case d.Ours.Status == Failed && d.Other.Status == Passed:
-			c.OnlyOurs = append(c.OnlyOurs, d)
-		case d.Ours.Status == Passed && d.Other.Status == Failed:
-			c.OnlyOther = append(c.OnlyOther, d)
-		default:
-			c.Different = append(c.Different, d)
-		}
-	}
-	return c
-}
-
-func (c *Counts) add(d Difference) {
-	switch ours, other := d.Ours.Status, d.Other.Status; {
-	case ours == Passed && other == Passed:
-		c.Passed++
-	case ours == Failed && other == Failed:
-		c.FailedBoth++
-	case ours == Failed && other == Passed:
-		c.FailedOurs++
-	case ours == Passed && other == Failed:
-		c.FailedOther++
-	case ours == other:
-		c.Skipped++
-	default:
-		c.Different++
-	}
-}
-
-// Markdown writes the comparison, with how many specs were left out for which reason.
-func (c Comparison) Markdown(w io.Writer, left []LeftOut) error {
-	var b strings.Builder
-	b.WriteString("| group | passed on both | failed on ours only | on upstream's only | on both | skipped by themselves | left out |\n| --- | --- | --- | --- | --- | --- | --- |\n")
-	out := map[string]int{}
-	for _, l := range left {
-		for _, name := range l.Specs {
-			out[sig(name)]++
-			out[""]++
-		}
-	}
-	row := func(name string, n Counts, left int) {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d |\n", name, n.Passed, n.FailedOurs, n.FailedOther, n.FailedBoth, n.Skipped, left)
-	}
-	for _, group := range slices.Sorted(maps.Keys(c.Counts)) {
-		row(group, c.Counts[group], out[group])
-	}
-	row("all", c.Total, out[""])
-	for _, list := range []struct {
-		title string
-		specs []Difference
-	}{
-		{"Failed on ours only", c.OnlyOurs}, {"Failed on upstream's only", c.OnlyOther}, {"Failed on both", c.Both}, {"Ended in two other ways", c.Different},
-	} {
-		if len(list.specs) == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "\n%s:\n\n", list.title)
-		for _, d := range list.specs {
-			fmt.Fprintf(&b, "* %s: %s\n", escape(d.Name), escape(said(d)))
-		}
-	}
-	if len(left) > 0 {
-		b.WriteString("\nLeft out:\n\n| why | specs |\n| --- | --- |\n")
-		for _, l := range left {
-			fmt.Fprintf(&b, "| %s | %d |\n", escape(l.Why), len(l.Specs))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// said is what the runs say of a spec: the message once where both say the same.
-func said(d Difference) string {
-	texts := []string{}
-	for _, s := range []Spec{d.Ours, d.Other} {
-		text := s.Message
-		if text == "" {
-			text = string(s.Status)
-		}
-		if text == "" {
-			text = "did not run"
-		}
-		texts = append(texts, text)
-	}
-	if texts[0] == texts[1] {
-		return texts[0]
-	}
-	return "ours: " + texts[0] + "; upstream's: " + texts[1]
-}
-
-// escape keeps what is special in Markdown's tables and links as it is.
-func escape(s string) string {
-	return strings.NewReplacer("|", "\\|", "[", "\\[", "<", "&lt;").Replace(s)
-}
-
-// LeftOut are specs that do not run for a reason.
-type LeftOut struct {
-	Why   string
-	Specs []string
 }

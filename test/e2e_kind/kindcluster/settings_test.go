@@ -44,6 +44,8 @@ func read(t *testing.T, elements ...string) string {
 func TestClusterOfRunIsThatOfTests(t *testing.T) {
 	for _, target := range []string{"kind-test", "kind-conformance"} {
 		_, recipe, _ := strings.Cut(read(t, "Makefile"), "\n"+target+":")
+		// The next target begins after an empty line.
+		recipe, _, _ = strings.Cut(recipe, "\n\n")
 		found := regexp.MustCompile(`-fresh -cluster ([^\s,)]+)`).FindStringSubmatch(recipe)
 		if found == nil || found[1] != name {
 			t.Errorf("the target %s has the cluster %q, want %s", target, found, name)
