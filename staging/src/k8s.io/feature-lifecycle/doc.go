@@ -42,6 +42,7 @@ limitations under the License.
 //	intern                    part      equal lists of reports share their memory
 //	watchtools                part      watches until a condition holds; errors of watches of an API that is not served
 //	internal/backoff          internal  pauses of clients, and the errors that decide on them
+//	internal/objectdiff       internal  what a write changed in an object beside a field
 //	internal/stagger          internal  when processes that got a value at the same moment report it
 //	examples/everywhere       example   checks whether a feature is on everywhere, for operators to copy
 //
