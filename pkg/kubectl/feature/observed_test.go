@@ -92,6 +92,11 @@ func observedCluster() *observe.Cluster {
 			{Component: observe.Kubelet, Instance: "n1", Node: "n1", Version: "v1.36.3", Complete: true, Gates: map[string]observe.Value{"A": metrics(true, "ALPHA", nil)}},
 			{Component: observe.Kubelet, Instance: "n2", Node: "n2", Version: "v1.35.4", Complete: true, Gates: map[string]observe.Value{"A": metrics(false, "ALPHA", no)}},
 		},
+		Settings: []observe.Setting{
+			{Component: observe.APIServer, Gate: "A", Enabled: true, Source: "the ConfigMap kubeadm-config"},
+			{Component: observe.Kubelet, Gate: "A", Source: "the ConfigMap kubelet-config"},
+			{Component: observe.Kubelet, Gate: "AllBeta", Source: "the ConfigMap kubelet-config"},
+		},
 		Gaps: []observe.Gap{{Component: observe.Scheduler, Why: "not permitted", Next: "permission to list pods in the namespace kube-system"}},
 	}
 }
@@ -113,8 +118,9 @@ func runObserving(t *testing.T, command string) string {
 func TestObservedCluster(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
-		"list", "list -o name --mismatched", "list -A --stage=Beta", "describe A", "describe B", "uses A", "uses A --mismatched -o wide",
-		"uses A --mismatched -o json", "describe C", "list -n other", "list --nodes=-1", "list --observe-timeout=0s",
+		"list", "list -o wide", "list -o json --stage=Alpha", "list -o name --mismatched", "list -A --stage=Beta", "list --state=On", "list --dangling",
+		"describe A", "describe B", "uses A", "uses B", "uses A --mismatched -o wide", "uses A --mismatched -o json", "uses A -o name",
+		"describe C", "list -n other", "list --nodes=-1", "list --observe-timeout=0s",
 	} {
 		all.WriteString(runObserving(t, command))
 	}
@@ -170,4 +176,76 @@ func TestNothingObserved(t *testing.T) {
 			t.Errorf("%q is missing in %s", text, out.String())
 		}
 	}
+}
+
+const observedContexts = `apiVersion: v1
+kind: Config
+current-context: served
+contexts:
+- {name: served, context: {cluster: served}}
+- {name: observed, context: {cluster: observed}}
+- {name: other, context: {cluster: other}}
+- {name: nodes, context: {cluster: nodes}}
+clusters:
+- {name: served, cluster: {server: "https://served"}}
+- {name: observed, cluster: {server: "https://observed"}}
+- {name: other, cluster: {server: "https://other"}}
+- {name: nodes, cluster: {server: "https://nodes"}}
+`
+
+// observedClusters are one with the API, and three without it: the usual one, another of one
+// server, and one of which only a kubelet was observed.
+func observedClusters(t *testing.T) *clusters {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("KUBECONFIG", "contexts.conf")
+	c := &clusters{t: t, dir: dir, as: map[string]rest.ImpersonationConfig{}, byHost: map[string]*cluster{
+		"https://served": newCluster(t, sample("A", v1alpha1.StageAlpha, false, false), sample("B", v1alpha1.StageBeta, true, true), sample("Newer", v1alpha1.StageAlpha, false, false)),
+	}}
+	c.observed = map[string]func() *observe.Cluster{
+		"https://observed": observedCluster,
+		"https://other": func() *observe.Cluster {
+			other := observedCluster()
+			other.Version, other.Processes = "v1.35.4", other.Processes[1:2]
+			other.Processes[0].Gates["A"] = observe.Value{Stage: "ALPHA", Explicit: ptr.To(true), Source: "the flags of Pod kas"}
+			other.Processes[0].Gates["E"] = observe.Value{Stage: "ALPHA", Explicit: ptr.To(false), Source: "its metrics"}
+			return other
+		},
+		"https://nodes": func() *observe.Cluster {
+			nodes := observedCluster()
+			nodes.Processes = nodes.Processes[3:4]
+			return nodes
+		},
+	}
+	for host := range c.observed {
+		c.byHost[host] = withoutAPI(t)
+	}
+	c.write("contexts.conf", observedContexts)
+	return c
+}
+
+// TestObservedDiff compares observed clusters with each other, with one that has the API, and
+// with files. What cannot be observed is not said to differ.
+func TestObservedDiff(t *testing.T) {
+	c := observedClusters(t)
+	for _, name := range []string{"served", "observed"} {
+		out, code := c.run("", "list", "-o", "json", "--context="+name)
+		if code != 0 {
+			t.Fatal(out)
+		}
+		// Lines about what was observed are on the error stream, which is the same here.
+		c.write(name+".json", out[strings.Index(out, "{\n"):])
+	}
+	golden(t, "diff_observed.txt", c.session(
+		"diff --context=served --context=observed",
+		"diff --context=observed --context=other",
+		"diff --context=observed --context=other -o json",
+		"diff --context=nodes --context=observed",
+		"diff observed.json --context=observed",
+		"diff observed.json --context=other -o name",
+		"diff observed.json --context=served -o yaml",
+		"diff served.json --context=observed",
+		"diff observed.json served.json",
+	))
 }
