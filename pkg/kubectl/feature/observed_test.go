@@ -127,13 +127,60 @@ func TestObservedCluster(t *testing.T) {
 	golden(t, "observed.txt", all.String())
 }
 
-// TestObservedPage has the page of such a cluster, whose issues are those that were observed.
+// observedReport is the page of an observed cluster, in which a name would be markup.
+func observedReport(t *testing.T, c *observe.Cluster) string {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	inBubble(t, func(t *testing.T) {
+		b := withoutAPI(t).base(&out)
+		b.ErrOut = &complaints
+		b.observe = func(context.Context, *rest.Config, observe.Options) (*observe.Cluster, error) { return c, nil }
+		if code := b.run(t.Context(), []string{"report", "-o", "html", "--server=https://localhost"}); code != 0 {
+			t.Fatalf("exit code %d: %s", code, complaints.String())
+		}
+	})
+	return out.String()
+}
+
+// TestObservedPage has the page of such a cluster: values and who differs by kube-apiserver,
+// where they were observed, what was not, and nothing that only servers with the API know.
 func TestObservedPage(t *testing.T) {
-	page := runObserving(t, "report")
-	for _, text := range []string{"192.0.2.2:6443", "kubelet/n2", "<html"} {
+	c := observedCluster()
+	hostile := observe.Process{Component: observe.Kubelet, Instance: `n3<script>alert("x")</script>`, Version: "v1.36.3", Complete: true}
+	hostile.Gates = map[string]observe.Value{
+		"A": {Enabled: true, Stage: "ALPHA", Source: `<b>"metrics"</b>`}, "C": {Enabled: true, Stage: "BETA", Source: "its metrics"},
+	}
+	c.Processes = append(c.Processes, hostile)
+	c.Processes[0].Gates["D"], c.Processes[1].Gates["D"] = observe.Value{Stage: "ALPHA", Source: "its metrics"}, observe.Value{Stage: "ALPHA", Source: "its metrics"}
+	page := observedReport(t, c)
+	golden(t, "report_observed.html", page)
+	if strings.Count(page, "<script>") != 1 {
+		t.Error("what comes from the cluster is not escaped")
+	}
+	// Only a server with the API could say so.
+	for _, claim := range []string{"every feature is where it is to be", "no feature is blocked", ">Reports<", "only=moving", "only=blocked", "only=dangling", "only=paused", "for &lt;unknown&gt;"} {
+		if strings.Contains(page, claim) {
+			t.Errorf("the page has %q", claim)
+		}
+	}
+}
+
+// TestObservedPageWithoutServers: of a cluster whose kube-apiservers do not show their values,
+// nothing is said to agree with them.
+func TestObservedPageWithoutServers(t *testing.T) {
+	c := observedCluster()
+	c.Processes = c.Processes[3:4]
+	c.Gaps = append(c.Gaps, observe.Gap{Component: observe.APIServer, Why: "not permitted", Next: "permission to get the path /metrics"})
+	page := observedReport(t, c)
+	for _, text := range []string{
+		"Not known: which processes differ", "</span> kube-apiserver: not permitted; needed is permission to get the path /metrics", "<dd>1 process: 1 kubelet v1.36.3</dd>", "<b>1</b> <span><span aria-hidden=\"true\">?</span> not known",
+	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page does not have %q", text)
 		}
+	}
+	if strings.Contains(page, "No process that was observed") {
+		t.Error("the page says that no process differs")
 	}
 }
 
