@@ -26,6 +26,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
 )
 
 // printTable prints features with the columns that the server gives "kubectl get"
@@ -39,6 +40,10 @@ func (o *listOptions) printTable(features []v1alpha1.Feature) error {
 	if o.allNamespaces {
 		columns = append([]string{"NAMESPACE"}, columns...)
 	}
+	observed := observedOf(o.client)
+	if observed != nil {
+		columns = append(columns, "OBSERVED BY")
+	}
 	if o.inUse {
 		columns = append(columns, "IN USE")
 	}
@@ -48,6 +53,9 @@ func (o *listOptions) printTable(features []v1alpha1.Feature) error {
 		row := cells(&features[i], wide)
 		if o.allNamespaces {
 			row = append([]string{features[i].Namespace}, row...)
+		}
+		if observed != nil {
+			row = append(row, o.observedCell(observed, features[i].Name))
 		}
 		if o.inUse {
 			row = append(row, o.used.cell(features[i].Name))
@@ -65,6 +73,14 @@ func (o *listOptions) printTable(features []v1alpha1.Feature) error {
 	return err
 }
 
+// observedCell says where the configured value was observed, or with -o wide all values.
+func (o *listOptions) observedCell(c *observe.Cluster, name string) string {
+	if o.output == outputWide {
+		return orNone(c.From(name))
+	}
+	return orNone(c.From(name, observe.APIServer))
+}
+
 // cells are the columns of one feature.
 func cells(f *v1alpha1.Feature, wide bool) []string {
 	status := &f.Status
@@ -78,7 +94,7 @@ func cells(f *v1alpha1.Feature, wide bool) []string {
 		activity = transition.Shorten(activity, transition.MaxProgress)
 	}
 	row := []string{
-		f.Name, orNone(string(status.Stage)), orNone(string(status.State)), configured, source,
+		f.Name, orNone(string(status.Stage)), stateText(f), configured, source,
 		fmt.Sprint(on), fmt.Sprint(off), activity, ago(since(f).Time),
 	}
 	if wide {

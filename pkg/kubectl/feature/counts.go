@@ -51,6 +51,8 @@ func printCounts(w io.Writer, palette palette, f *v1alpha1.Feature, mismatched, 
 		switch {
 		case use.Enabled == nil:
 			mark, matches = yellow, "-"
+		case isObserved(f) && !known:
+			text, matches = valueOf(use.Enabled), notKnown
 		case other:
 			text, mark = valueOf(use.Enabled), red
 		default:

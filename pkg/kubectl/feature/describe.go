@@ -39,6 +39,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
 )
 
 const (
@@ -195,7 +196,8 @@ func (d *description) printValues(w io.Writer) error {
 	line("Control", controlOf(f))
 	line("Configured", configuredOf(f))
 	if isObserved(f) {
-		line("State", "cannot be observed")
+		line("State", "not known: only servers with the API know it")
+		line("Observed by", orNone(f.Annotations[observe.AnnotationFrom]))
 	} else {
 		line("State", stateOf(status))
 	}
@@ -286,19 +288,40 @@ func (d *description) printUses(w io.Writer) error {
 			fmt.Fprintf(w, "  Not known: %s\n", printable(why))
 		}
 	}
+	d.printDiffering(w)
+	d.printJoining(w)
+	return nil
+}
+
+// printDiffering prints the first users of another value.
+func (d *description) printDiffering(w io.Writer) {
 	differing := slices.DeleteFunc(slices.Clone(d.used.Processes), func(p process) bool { return !p.Differs })
 	if len(differing) == 0 {
-		return nil
+		return
 	}
 	fmt.Fprintf(w, "  %s\n", d.palette.paint(red, fmt.Sprintf("Another value than that of %s: %d", expectedFrom(d.feature), len(differing))))
 	for _, p := range differing[:min(maxDiffering, len(differing))] {
 		who := printable(fmt.Sprintf("%s/%s %s", p.Component, p.Instance, p.Version))
-		fmt.Fprintf(w, "    %s: %s, set: %s\n", who, transition.OnOff(p.Enabled), p.set())
+		fmt.Fprintf(w, "    %s: %s, set: %s%s\n", who, transition.OnOff(p.Enabled), p.set(), printable(observedBy(p.Observed)))
 	}
 	if more := len(differing) - maxDiffering; more > 0 {
 		fmt.Fprintf(w, "    and %d more: kubectl feature uses %s --mismatched%s\n", more, d.feature.Name, namespaceFlag(d.feature))
 	}
-	return nil
+}
+
+// printJoining prints what nodes get when they join.
+func (d *description) printJoining(w io.Writer) {
+	if len(d.used.Joining) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "  Nodes that join:")
+	for _, j := range d.used.Joining {
+		text := printable(fmt.Sprintf("%s: %s%s", j.Component, transition.OnOff(j.Enabled), observedBy(j.Observed)))
+		if j.Differs {
+			text = d.palette.paint(red, text+"; another value than that of "+expectedFrom(d.feature))
+		}
+		fmt.Fprintf(w, "    %s\n", text)
+	}
 }
 
 // printRollout prints a canary.

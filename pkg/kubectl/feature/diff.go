@@ -21,12 +21,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
 )
 
 const (
@@ -157,6 +159,8 @@ type difference struct {
 	Right string `json:"right"`
 	// Compared has the numbers of features on both sides.
 	Compared int64 `json:"compared"`
+	// NotCompared are fields that could not be observed in a cluster without the API.
+	NotCompared []string `json:"notCompared,omitempty"`
 	// Features has those that differ, by name.
 	Features []featureDifference `json:"features"`
 }
@@ -165,6 +169,10 @@ type difference struct {
 type featureDifference struct {
 	Name   string            `json:"name"`
 	Fields []fieldDifference `json:"fields"`
+	// LeftObserved and RightObserved say where the values were observed, in clusters
+	// without the API.
+	LeftObserved  string `json:"leftObserved,omitempty"`
+	RightObserved string `json:"rightObserved,omitempty"`
 }
 
 // fieldDifference is that of one field.
@@ -213,29 +221,113 @@ func compare(left, right []v1alpha1.Feature) *difference {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	d.Compared = int64(len(names))
+	skipped := map[string]bool{}
+	unseenLeft, unseenRight := serversUnseen(left), serversUnseen(right)
 	for _, name := range names {
-		if fields := compareFeature(l[name], r[name]); len(fields) > 0 {
-			d.Features = append(d.Features, featureDifference{Name: name, Fields: fields})
+		if l[name] == nil && unseenLeft || r[name] == nil && unseenRight {
+			skipped[presenceField] = true
+			continue
+		}
+		if l[name] == nil || r[name] == nil {
+			one := featureDifference{Name: name, LeftObserved: observedFrom(l[name]), RightObserved: observedFrom(r[name])}
+			one.Fields = []fieldDifference{{Field: presenceField, Left: presence(l[name], left), Right: presence(r[name], right)}}
+			d.Features = append(d.Features, one)
+			continue
+		}
+		fields, unknown := compareFeature(l[name], r[name])
+		for _, field := range unknown {
+			skipped[field] = true
+		}
+		if len(fields) > 0 {
+			one := featureDifference{Name: name, Fields: fields, LeftObserved: observedFrom(l[name]), RightObserved: observedFrom(r[name])}
+			d.Features = append(d.Features, one)
+		}
+	}
+	if skipped[presenceField] {
+		d.NotCompared = append(d.NotCompared, presenceField)
+	}
+	for _, field := range comparedFields {
+		if skipped[field.name] {
+			d.NotCompared = append(d.NotCompared, field.name)
 		}
 	}
 	return d
 }
 
-// compareFeature finds what differs between two features, either of which may not
-// exist.
-func compareFeature(left, right *v1alpha1.Feature) []fieldDifference {
-	if left == nil || right == nil {
-		there := map[bool]string{true: "missing", false: "there"}
-		return []fieldDifference{{Field: "feature", Left: there[left == nil], Right: there[right == nil]}}
+// presenceField stands for whether a feature exists.
+const presenceField = "feature"
+
+// serversUnseen is true for a side of which no kube-apiserver was observed: it may have
+// features that were not.
+func serversUnseen(features []v1alpha1.Feature) bool {
+	return !slices.ContainsFunc(features, func(f v1alpha1.Feature) bool { return !isObserved(&f) || seenInServer(&f) })
+}
+
+// seenInServer is true for a feature of which the value of a kube-apiserver was observed.
+func seenInServer(f *v1alpha1.Feature) bool {
+	return slices.ContainsFunc(f.Status.Uses, func(use v1alpha1.FeatureUse) bool { return use.Component == observe.APIServer })
+}
+
+// presence says whether a side has a feature. What was not observed may be there.
+func presence(f *v1alpha1.Feature, side []v1alpha1.Feature) string {
+	switch {
+	case f != nil:
+		return "there"
+	case slices.ContainsFunc(side, func(f v1alpha1.Feature) bool { return isObserved(&f) }):
+		return "not observed"
 	}
-	var differ []fieldDifference
+	return "missing"
+}
+
+// observedFrom says where the values of a feature were observed, "" for one of a server.
+func observedFrom(f *v1alpha1.Feature) string {
+	if f == nil {
+		return ""
+	}
+	return f.Annotations[observe.AnnotationFrom]
+}
+
+// compareFeature finds what differs between two features, and which fields are not known of
+// one of them.
+func compareFeature(left, right *v1alpha1.Feature) (differ []fieldDifference, unknown []string) {
 	for _, field := range comparedFields {
-		l, r := field.of(&left.Status), field.of(&right.Status)
+		if isUnknown(left, field.name) || isUnknown(right, field.name) {
+			unknown = append(unknown, field.name)
+			continue
+		}
+		l, r := comparedValue(left, field.name, field.of), comparedValue(right, field.name, field.of)
 		if l != r {
 			differ = append(differ, fieldDifference{Field: field.name, Left: l, Right: r})
 		}
 	}
-	return differ
+	return differ, unknown
+}
+
+// comparedValue is the value of a field. Observed kube-apiservers without a common value have
+// both.
+func comparedValue(f *v1alpha1.Feature, field string, of func(*v1alpha1.FeatureStatus) string) string {
+	if field == "configured" && isObserved(f) && f.Status.Configured == nil {
+		return "On and Off"
+	}
+	return of(&f.Status)
+}
+
+// isUnknown is true for a field that cannot be observed, or was not.
+func isUnknown(f *v1alpha1.Feature, field string) bool {
+	if !isObserved(f) {
+		return false
+	}
+	switch status := &f.Status; field {
+	case "configured":
+		return !seenInServer(f)
+	case "source":
+		return status.Configured == nil
+	case "stage":
+		return status.Stage == ""
+	case "default", "locked":
+		return status.Default == nil
+	}
+	return true
 }
 
 // comparedFields returns those of a feature that do not change by themselves.
@@ -276,23 +368,51 @@ func (o *diffOptions) print(d *difference) error {
 		}
 		return nil
 	case len(d.Features) == 0:
-		_, err := fmt.Fprintf(o.Out, "No difference between %s and %s: %s compared.\n", d.Left, d.Right, count(d.Compared, "feature"))
+		_, err := fmt.Fprintf(o.Out, "No difference between %s and %s: %s compared.\n%s", d.Left, d.Right, count(d.Compared, "feature"), d.skipped())
 		return err
+	}
+	columns := []string{"NAME", "FIELD", d.Left, d.Right}
+	observed := slices.ContainsFunc(d.Features, func(f featureDifference) bool { return f.observedBy(d) != "" })
+	if observed {
+		columns = append(columns, "OBSERVED BY")
 	}
 	var rows [][]string
 	for _, f := range d.Features {
 		for i, field := range f.Fields {
-			name := f.Name
+			name, source := f.Name, f.observedBy(d)
 			if i > 0 {
-				name = ""
+				name, source = "", ""
 			}
-			rows = append(rows, []string{name, field.Field, field.Left, field.Right})
+			row := []string{name, field.Field, field.Left, field.Right}
+			if observed {
+				row = append(row, source)
+			}
+			rows = append(rows, row)
 		}
 	}
-	text, err := table(false, []string{"NAME", "FIELD", d.Left, d.Right}, rows, nil)
+	text, err := table(false, columns, rows, nil)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Out, "%s%d of %s differ.\n", text, len(d.Features), count(d.Compared, "feature"))
+	_, err = fmt.Fprintf(o.Out, "%s%d of %s differ.\n%s", text, len(d.Features), count(d.Compared, "feature"), d.skipped())
 	return err
+}
+
+// skipped is a line about what could not be compared, "" if all was.
+func (d *difference) skipped() string {
+	if len(d.NotCompared) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Not compared where it was not observed: %s.\n", strings.Join(d.NotCompared, ", "))
+}
+
+// observedBy says where the values of the sides were observed, "" for those of servers.
+func (f featureDifference) observedBy(d *difference) string {
+	switch {
+	case f.LeftObserved == f.RightObserved || f.RightObserved == "":
+		return f.LeftObserved
+	case f.LeftObserved == "":
+		return f.RightObserved
+	}
+	return fmt.Sprintf("%s: %s / %s: %s", d.Left, f.LeftObserved, d.Right, f.RightObserved)
 }

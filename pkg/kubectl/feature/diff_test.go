@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/rest"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/kubernetes-features/pkg/kubectl/observe"
 )
 
 const twoContexts = `apiVersion: v1
@@ -55,6 +56,8 @@ type clusters struct {
 	dir    string
 	// as has the impersonated user of each request, by the host of the server.
 	as map[string]rest.ImpersonationConfig
+	// observed is what is observed of those without the API.
+	observed map[string]func() *observe.Cluster
 }
 
 func newClusters(t *testing.T, dir string) *clusters {
@@ -102,6 +105,12 @@ func (c *clusters) run(in string, args ...string) (string, int) {
 			return cluster.client, nil
 		}
 		return nil, fmt.Errorf("there is no cluster at %s", config.Host)
+	}
+	b.observe = func(_ context.Context, config *rest.Config, _ observe.Options) (*observe.Cluster, error) {
+		if observed := c.observed[config.Host]; observed != nil {
+			return observed(), nil
+		}
+		return nil, fmt.Errorf("nothing was observed at %s", config.Host)
 	}
 	code := b.run(c.t.Context(), args)
 	return out.String(), code

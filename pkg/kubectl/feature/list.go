@@ -167,6 +167,9 @@ func (o *listOptions) complete(b *base, cmd *cobra.Command) (err error) {
 
 // run lists and prints.
 func (o *listOptions) run(ctx context.Context) error {
+	if err := o.filter.checkObserved(observedOf(o.client) != nil); err != nil {
+		return err
+	}
 	features, err := listFeatures(ctx, o.client.FeaturesV1alpha1(), o.namespace)
 	if err != nil {
 		return err
@@ -239,6 +242,15 @@ func listFeatures(ctx context.Context, client featuresclient.FeaturesV1alpha1Int
 	}
 	slices.SortFunc(features, byName)
 	return features, nil
+}
+
+// checkObserved refuses filters by what cannot be observed: nothing would fit, which would
+// look like an answer.
+func (w filter) checkObserved(observed bool) error {
+	if observed && (len(w.states) > 0 || w.transitioning || w.dangling) {
+		return errors.New("--state, --transitioning and --dangling need what only servers with the API know; leave them out, or use kubectl feature leftovers for what gates left behind")
+	}
+	return nil
 }
 
 // wants is true for a feature that passes the filter.

@@ -141,15 +141,19 @@ func (c *observedClient) FeaturesV1alpha1() featuresclient.FeaturesV1alpha1Inter
 	return observedAPI{client: c}
 }
 
-// explain says what is shown, and what is not known of it.
-func (c *observedClient) explain(w io.Writer) error {
-	o := c.cluster
+// observedText is what is shown of a cluster, and what is not known of it.
+func observedText(o *observe.Cluster) string {
 	text := fmt.Sprintf("The server (%s) has no API %s. What is shown was observed of %s; who queries a gate, states and tasks are not known.", o.Version, v1alpha1.SchemeGroupVersion, processesText(len(o.Processes)))
 	if o.Asked < o.Nodes {
 		text += fmt.Sprintf(" %d of %d nodes were asked.", o.Asked, o.Nodes)
 	}
-	lines := []string{text}
-	for _, gap := range gapTexts(o) {
+	return text
+}
+
+// explain says what is shown, and what is not known of it.
+func (c *observedClient) explain(w io.Writer) error {
+	lines := []string{observedText(c.cluster)}
+	for _, gap := range gapTexts(c.cluster) {
 		lines = append(lines, "Not observed: "+gap)
 	}
 	for _, line := range lines {
@@ -269,6 +273,17 @@ func expectedValue(f *v1alpha1.Feature) (value, known bool) {
 	return f.Status.Configured.Value, true
 }
 
+// unknownState stands for the state of a Feature that was observed.
+const unknownState = "not known"
+
+// stateText is the state of a feature.
+func stateText(f *v1alpha1.Feature) string {
+	if isObserved(f) {
+		return unknownState
+	}
+	return orNone(string(f.Status.State))
+}
+
 // expectedFrom names what expectedValue returns.
 func expectedFrom(f *v1alpha1.Feature) string {
 	if isObserved(f) {
@@ -295,6 +310,37 @@ func observedProcesses(c *observe.Cluster, f *v1alpha1.Feature) []process {
 		found = append(found, one)
 	}
 	return found
+}
+
+// joining is the value of a gate that nodes get when they join.
+type joining struct {
+	Component string `json:"component"`
+	Enabled   bool   `json:"enabled"`
+	// Differs is true for another value than that of kube-apiserver.
+	Differs bool `json:"differs,omitempty"`
+	// Observed says where the value was observed.
+	Observed string `json:"observed"`
+}
+
+// nodesThatJoin stands for the name of a process that is still to come.
+const nodesThatJoin = "nodes that join"
+
+// joiningOf are the values that nodes get when they join, as far as they are set.
+func joiningOf(c *observe.Cluster, f *v1alpha1.Feature) []joining {
+	var found []joining
+	value, known := expectedValue(f)
+	for _, s := range c.Joining(f) {
+		found = append(found, joining{Component: s.Component, Enabled: s.Enabled, Differs: known && value != s.Enabled, Observed: s.Source})
+	}
+	return found
+}
+
+// observedBy follows the value of a process, with where it was observed.
+func observedBy(source string) string {
+	if source == "" {
+		return ""
+	}
+	return ", observed by " + source
 }
 
 func processesText(n int) string {

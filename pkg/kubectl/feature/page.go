@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,9 @@ type page struct {
 	Reports            int64
 	Unread             string
 	Reporters, Missing []string
+	// Observed is nil for a cluster with the API. For others the processes counted above
+	// were observed.
+	Observed *pageObserved
 
 	Tiles []pageTile
 	// Troubles are groups in the order of troubleKinds, those with entries only.
@@ -111,6 +115,12 @@ type pageFeature struct {
 	Troubles   []troubleKind
 	Conditions []metav1.Condition
 	Uses       []pageUse
+	// Differing has the users of another value.
+	Differing []string
+	// From says where the values were observed, and Processes which ones; both are empty
+	// for a cluster with the API.
+	From      string
+	Processes []pageProcesses
 	// Cells are the users by component, in the order of the page's components.
 	Cells []pageCell
 }
@@ -163,13 +173,19 @@ type cellPart struct {
 func pageOf(features []v1alpha1.Feature, all reported) page {
 	p := page{Written: time.Now().UTC(), Unread: all.unread, Missing: (&found{features: features}).missing(), Kinds: troubleKinds}
 	byComponent := p.countReports(all.reports)
+	if all.observed != nil {
+		p.Observed, p.Kinds = pageObservedOf(all.observed), observedKinds()
+	}
 	p.Components = componentsOf(features, byComponent)
 	for i := range features {
 		p.Several = p.Several || features[i].Namespace != features[0].Namespace
-		if state := features[i].Status.State; state != "" && !slices.Contains(p.States, state) {
+		if state := pageState(&features[i]); state != "" && !slices.Contains(p.States, state) {
 			p.States = append(p.States, state)
 		}
-		f := pageFeatureOf(&features[i], p.Components)
+		f := pageFeatureOf(&features[i], p.Kinds, p.Components)
+		if all.observed != nil {
+			f.observe(all.observed, &features[i], p.Components)
+		}
 		f.ID = fmt.Sprintf("f%d", i)
 		p.Features = append(p.Features, f)
 		if f.Moving {
@@ -180,9 +196,9 @@ func pageOf(features []v1alpha1.Feature, all reported) page {
 		}
 	}
 	slices.SortFunc(p.States, func(a, b v1alpha1.FeatureState) int {
-		return cmp.Compare(slices.Index(allStates, a), slices.Index(allStates, b))
+		return cmp.Compare(slices.Index(pageStates, a), slices.Index(pageStates, b))
 	})
-	p.Troubles = groupsOf(features, p.Features)
+	p.Troubles = groupsOf(features, p.Features, p.Kinds)
 	p.Stages = stagesOf(features)
 	p.Tiles = p.tiles()
 	slices.SortStableFunc(p.Features, func(a, b pageFeature) int { return cmp.Compare(a.urgency(), b.urgency()) })
@@ -228,13 +244,13 @@ func stagesOf(features []v1alpha1.Feature) []pageStage {
 	for _, stage := range append(slices.Clone(allStages), "") {
 		row := pageStage{Stage: orNone(string(stage))}
 		for i := range features {
-			switch status := &features[i].Status; {
-			case status.Stage != stage:
-			case status.State == v1alpha1.StateOn:
+			switch state := pageState(&features[i]); {
+			case features[i].Status.Stage != stage:
+			case state == v1alpha1.StateOn:
 				row.On++
-			case status.State == v1alpha1.StateOff:
+			case state == v1alpha1.StateOff:
 				row.Off++
-			case status.State == "":
+			case state == "", state == unknownState:
 				row.None++
 			default:
 				row.Move++
@@ -260,8 +276,12 @@ func (p *page) tiles() []pageTile {
 	for _, state := range []v1alpha1.FeatureState{v1alpha1.StateOn, v1alpha1.StateOff} {
 		tiles = append(tiles, pageTile{Symbol: symbolOf(state), Label: string(state), Link: "state=" + string(state), Class: transition.OnOff(state == v1alpha1.StateOn), Count: states[string(state)]})
 	}
-	tiles = append(tiles, pageTile{Symbol: "→", Label: "moving", Link: "only=moving", Class: "moving", Count: marks["moving"]})
-	for _, kind := range troubleKinds {
+	if p.Observed == nil {
+		tiles = append(tiles, pageTile{Symbol: "→", Label: "moving", Link: "only=moving", Class: "moving", Count: marks["moving"]})
+	} else {
+		tiles = append(tiles, pageTile{Symbol: "?", Label: unknownState, Link: "state=" + url.QueryEscape(unknownState), Class: "plain", Count: states[unknownState]})
+	}
+	for _, kind := range p.Kinds {
 		// Few clusters ever see the last kind.
 		if n := marks[kind.Key]; n > 0 || kind.Key != "unclear" {
 			tiles = append(tiles, pageTile{Symbol: kind.Symbol, Label: kind.Label, Link: "only=" + kind.Key, Class: kind.Class, Count: n})
@@ -277,7 +297,7 @@ func symbolOf(state v1alpha1.FeatureState) string {
 		return "✓"
 	case v1alpha1.StateOff:
 		return "–"
-	case "":
+	case "", unknownState:
 		return "?"
 	default:
 		return "→"
@@ -285,11 +305,11 @@ func symbolOf(state v1alpha1.FeatureState) string {
 }
 
 // pageFeatureOf returns the page's data of a feature.
-func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature {
-	status := &f.Status
+func pageFeatureOf(f *v1alpha1.Feature, kinds []troubleKind, components []pageComponent) pageFeature {
+	status, state := &f.Status, pageState(f)
 	row := pageFeature{
-		Key: f.Name, Namespace: f.Namespace, Name: f.Name, Stage: orNone(string(status.Stage)), State: orNone(string(status.State)),
-		Symbol: symbolOf(status.State), Since: ago(since(f).Time), Configured: configuredOf(f), Default: valueOf(status.Default),
+		Key: f.Name, Namespace: f.Namespace, Name: f.Name, Stage: orNone(string(status.Stage)), State: orNone(string(state)),
+		Symbol: symbolOf(state), Since: ago(since(f).Time), Configured: configuredOf(f), Default: valueOf(status.Default),
 		Value: none, Source: none, Control: controlOf(f), StoredVersion: orNone(status.Version), Progress: transition.Shorten(transition.Progress(status), transition.MaxProgress),
 		Moving: status.Transition != nil, NotDefault: notDefault(status), Locked: status.LockedToDefault, Conditions: status.Conditions,
 	}
@@ -318,17 +338,18 @@ func pageFeatureOf(f *v1alpha1.Feature, components []pageComponent) pageFeature 
 		row.Tasks = append(row.Tasks, pageTask{task.Name, task.Message, tried, min(task.Done, task.Total), task.Total})
 	}
 	row.Rollout = rolloutOf(f)
-	for _, kind := range troubleKinds {
+	for _, kind := range kinds {
 		if len(kind.find(status)) > 0 {
 			row.Troubles = append(row.Troubles, kind)
 		}
 	}
-	value, known := transition.Value(status)
+	value, known := expectedValue(f)
+	row.Differing = differing(f)
 	for _, use := range status.Uses {
 		row.Uses = append(row.Uses, pageUse{use, valueOf(use.Enabled), strings.Join(use.Examples, ", "), differs(use, value, known)})
 	}
 	for _, component := range components {
-		row.Cells = append(row.Cells, cellOf(status, component.Name))
+		row.Cells = append(row.Cells, cellOf(f, component.Name))
 	}
 	return row
 }
@@ -340,13 +361,13 @@ func differs(use v1alpha1.FeatureUse, value, known bool) bool {
 
 // cellOf returns the values of the instances of a component, those that differ
 // first.
-func cellOf(status *v1alpha1.FeatureStatus, component string) pageCell {
-	value, known := transition.Value(status)
+func cellOf(f *v1alpha1.Feature, component string) pageCell {
+	value, known := expectedValue(f)
 	live := map[bool]int64{}
 	var missing, stale int64
 	var cell pageCell
 	var titles []string
-	for _, use := range status.Uses {
+	for _, use := range f.Status.Uses {
 		if use.Component != component {
 			continue
 		}

@@ -22,14 +22,20 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 func details(f pageFeature) part {
 	uses := []string{"Component", "Version", "Value", "Live", "Expected", "Out of reach", "For example"}
 	conditions := []string{"Type", "Status", "Reason", "Message"}
+	return dialog(f,
+		element("dl", featureFacts(f)), text("\n"),
+		when(len(f.Uses) > 0, smallTable("Users", uses, parts(f.Uses, useRow))),
+		when(len(f.Conditions) > 0, smallTable("Conditions", conditions, parts(f.Conditions, conditionRow))))
+}
+
+// dialog adds what the name of a feature opens.
+func dialog(f pageFeature, content ...part) part {
 	return group(element("div", class("details"), attribute("id", f.ID), attribute("popover", ""),
 		attribute("data-feature", f.Key), attribute("role", "dialog"), attribute("aria-label", f.Name), text("\n"),
 		element("button", attribute("type", "button"), class("close"), attribute("popovertarget", f.ID),
 			attribute("popovertargetaction", "hide"), attribute("aria-label", "Close"), text("✕")), text("\n"),
 		element("h3", text(f.Name+" "), badges(f.Troubles)), text("\n"),
-		element("dl", featureFacts(f)), text("\n"),
-		when(len(f.Uses) > 0, smallTable("Users", uses, parts(f.Uses, useRow))),
-		when(len(f.Conditions) > 0, smallTable("Conditions", conditions, parts(f.Conditions, conditionRow)))), text("\n"))
+		group(content...)), text("\n"))
 }
 
 // featureFacts adds the state of a feature, and where it comes from.
@@ -38,12 +44,14 @@ func featureFacts(f pageFeature) part {
 	if f.Locked {
 		stage += ", locked"
 	}
-	row := func(term, description string) part {
-		return group(element("dt", text(term)), element("dd", text(description)))
-	}
 	return group(
-		row("State", f.Symbol+" "+f.State+", for "+f.Since), row("Configured", f.Configured), row("Stage", stage), row("Control", f.Control),
-		row("Namespace", f.Namespace), row("Stored version", f.StoredVersion), when(f.Rollout != "", row("Canary", f.Rollout)))
+		definition("State", f.Symbol+" "+f.State+", for "+f.Since), definition("Configured", f.Configured), definition("Stage", stage), definition("Control", f.Control),
+		definition("Namespace", f.Namespace), definition("Stored version", f.StoredVersion), when(f.Rollout != "", definition("Canary", f.Rollout)))
+}
+
+// definition adds a term and what it means.
+func definition(name, description string) part {
+	return group(element("dt", text(name)), element("dd", text(description)))
 }
 
 func smallTable(caption string, heads []string, rows part) part {

@@ -53,23 +53,43 @@ var reportSlots = map[string]func(*page) part{
 	"cluster": func(p *page) part {
 		return when(p.Cluster != "", text(" of "), element("span", class("cluster"), text(p.Cluster)))
 	},
-	"facts":         facts,
-	"tiles":         func(p *page) part { return parts(p.Tiles, tile) },
-	"troubles":      troubles,
-	"moving":        moving,
-	"stages":        func(p *page) part { return parts(p.Stages, stageRow) },
+	"facts":    facts,
+	"observed": observedSection,
+	"tiles":    func(p *page) part { return parts(p.Tiles, tile) },
+	"troubles": troubles,
+	"moving":   moving,
+	"stages": func(p *page) part {
+		return parts(p.Stages, func(s pageStage) part { return stageRow(s, p.Observed != nil) })
+	},
 	"changed":       changed,
 	"state-options": func(p *page) part { return parts(p.States, stateOption) },
 	"stage-options": func(p *page) part { return parts(p.Stages, stageOption) },
+	"stage-other":   func(p *page) part { return stageOther(p.Observed != nil) },
+	"legend":        legend,
+	"state-label":   func(p *page) part { return text(unlessObserved(p, "State", "Value")) },
 	"shown": func(p *page) part {
 		return text(fmt.Sprintf("%d of %d shown", len(p.Features), len(p.Features)))
 	},
-	"kinds":      func(p *page) part { return parts(p.Kinds, kindFilter) },
+	"moving-filter": func(p *page) part { return when(p.Observed == nil, filterBox("moving", "→", "moving")) },
+	"kinds": func(p *page) part {
+		return parts(p.Kinds, func(k troubleKind) part { return filterBox(k.Key, k.Symbol, k.Label) })
+	},
 	"namespace":  func(p *page) part { return when(p.Several, column("Namespace")) },
-	"components": func(p *page) part { return parts(p.Components, componentColumn) },
-	"rows":       matrixRows,
-	"details":    func(p *page) part { return parts(p.Features, details) },
-	"script":     func(*page) part { return element("script", text(reportScript)) },
+	"state-head": func(p *page) part { return column(unlessObserved(p, "State", "kube-apiserver has")) },
+	"doing-head": func(p *page) part {
+		return element("th", attribute("scope", "col"), class("doing"), text(unlessObserved(p, "Attention, task", "Attention")))
+	},
+	"components": func(p *page) part {
+		return parts(p.Components, func(c pageComponent) part { return componentColumn(c, p.Observed != nil) })
+	},
+	"rows": matrixRows,
+	"details": func(p *page) part {
+		if p.Observed != nil {
+			return parts(p.Features, observedDetails)
+		}
+		return parts(p.Features, details)
+	},
+	"script": func(*page) part { return element("script", text(reportScript)) },
 }
 
 // writePage writes the page. What comes from the cluster is text and values of
@@ -142,13 +162,27 @@ func facts(p *page) part {
 	if p.Unread != "" {
 		reports = "not counted: " + p.Unread
 	}
+	source := group(
+		fact("Reports", text(reports)),
+		when(len(p.Missing) > 0, fact("Missing", text(strings.Join(p.Missing, "; ")))),
+	)
+	if p.Observed != nil {
+		source = observedFacts(p)
+	}
 	return group(
 		fact("As of", element("time", attribute("datetime", p.Written.Format(time.RFC3339)), text(p.Written.Format(time.DateTime)+" UTC"))),
 		fact("kube-apiserver", text(p.Version)),
 		fact("Namespace", text(namespace)),
-		fact("Reports", text(reports)),
-		when(len(p.Missing) > 0, fact("Missing", text(strings.Join(p.Missing, "; ")))),
+		source,
 	)
+}
+
+// unlessObserved returns a text, or the one that takes its place in an observed cluster.
+func unlessObserved(p *page, state, observed string) string {
+	if p.Observed != nil {
+		return observed
+	}
+	return state
 }
 
 func fact(term string, description part) part {
@@ -168,8 +202,36 @@ func tile(t pageTile) part {
 }
 
 // stageRow adds the counts of a stage.
-func stageRow(s pageStage) part {
-	return element("tr", rowHead(text(s.Stage)), cell(number(s.On)), cell(number(s.Off)), cell(number(s.Move)))
+func stageRow(s pageStage, observed bool) part {
+	other := s.Move
+	if observed {
+		other = s.None
+	}
+	return element("tr", rowHead(text(s.Stage)), cell(number(s.On)), cell(number(s.Off)), cell(number(other)))
+}
+
+// stageOther adds the head of the column of features that are neither on nor off.
+func stageOther(observed bool) part {
+	sign, label := "→", "moving"
+	if observed {
+		sign, label = "?", unknownState
+	}
+	return element("th", attribute("scope", "col"), symbol(sign), text(" "+label))
+}
+
+// legend adds what the symbols of the matrix mean.
+func legend(p *page) part {
+	entry := func(color, example, meaning string) part {
+		return element("span", element("span", class(color), text(example)), when(meaning != "", text(" "+meaning)))
+	}
+	colors := group(entry("on", "✓ 3 on", ""), text(" "), entry("off", "– 3 off", ""), text(" "))
+	if p.Observed != nil {
+		return group(colors, entry("differs", "≠ 3 on", "another value than that of kube-apiserver"), text(" "),
+			element("span", text("empty: it does not have the gate, or that was not observed")))
+	}
+	return group(colors, entry("differs", "≠ 3 on", "another value than that of the state"), text(" "),
+		entry("dim", "~ unreachable", ""), text(" "), entry("dim", "? missing: should have reported and did not", ""), text(" "),
+		element("span", text("empty: not queried")))
 }
 
 // changed adds the table of features whose configured value is not the default.
@@ -178,9 +240,9 @@ func changed(p *page) part {
 		return element("caption", text("Not the default: none"))
 	}
 	return group(element("caption", text("Not the default")), text("\n"),
-		columns("Feature", "Stage", "Configured", "State"), text("\n"),
+		columns("Feature", "Stage", "Configured", unlessObserved(p, "State", "Observed by")), text("\n"),
 		element("tbody", parts(p.Changed, func(f pageFeature) part {
-			return element("tr", rowHead(nameOf(f)), cell(f.Stage), cell(f.Configured), cell(f.Symbol+" "+f.State))
+			return element("tr", rowHead(nameOf(f)), cell(f.Stage), cell(f.Configured), cell(unlessObserved(p, f.Symbol+" "+f.State, f.From)))
 		})))
 }
 
@@ -188,11 +250,11 @@ func stateOption(state v1alpha1.FeatureState) part { return element("option", te
 
 func stageOption(stage pageStage) part { return element("option", text(stage.Stage)) }
 
-// kindFilter adds the checkbox that leaves the features with one kind of issue.
-func kindFilter(k troubleKind) part {
+// filterBox adds the checkbox that leaves the features with a mark.
+func filterBox(mark, sign, label string) part {
 	return group(element("label",
-		element("input", attribute("type", "checkbox"), attribute("name", "only"), attribute("value", k.Key)),
-		text(" "+k.Symbol+" "+k.Label)), text("\n"))
+		element("input", attribute("type", "checkbox"), attribute("name", "only"), attribute("value", mark)),
+		text(" "+sign+" "+label)), text("\n"))
 }
 
 // word matches the words of gates' names, between which long names may be broken.

@@ -54,10 +54,11 @@ func fillValue(v reflect.Value, content string) {
 }
 
 // filledPage is a page all texts of which are the same, as a browser reads it.
-func filledPage(t *testing.T, content string) *html.Node {
+func filledPage(t *testing.T, content string, change func(*page)) *html.Node {
 	t.Helper()
 	var p page
 	fillValue(reflect.ValueOf(&p).Elem(), content)
+	change(&p)
 	// Some are folded.
 	entry := &p.Troubles[0].Entries[0]
 	entry.Features = slices.Repeat(entry.Features, namesShown+1)
@@ -73,8 +74,19 @@ func filledPage(t *testing.T, content string) *html.Node {
 }
 
 // TestClusterTextIsNoMarkup compares a page of texts that would be markup with one of
-// harmless texts.
+// harmless texts, of a cluster with the API and of observed ones.
 func TestClusterTextIsNoMarkup(t *testing.T) {
+	for name, change := range map[string]func(*page){
+		"with the API":   func(p *page) { p.Observed = nil },
+		"observed":       func(p *page) { p.Observed.Asked = 1 },
+		"nothing to see": func(p *page) { p.Observed.Servers = 0 },
+	} {
+		t.Run(name, func(t *testing.T) { checkNoMarkup(t, change) })
+	}
+}
+
+func checkNoMarkup(t *testing.T, change func(*page)) {
+	t.Helper()
 	const harmless = "x"
 	hostile := `"'><script>a()</script></style></title><img src=x onerror=a()><!-- javascript:a() &lt; ]]>` + "\x00"
 	// Browsers do not read such values as code or as addresses.
@@ -95,8 +107,8 @@ func TestClusterTextIsNoMarkup(t *testing.T) {
 		}
 		return nodes
 	}
-	document := filledPage(t, hostile)
-	if diff := cmp.Diff(shape(filledPage(t, harmless), harmless), shape(document, hostile)); diff != "" {
+	document := filledPage(t, hostile, change)
+	if diff := cmp.Diff(shape(filledPage(t, harmless, change), harmless), shape(document, hostile)); diff != "" {
 		t.Errorf("the cluster's texts change the page (-harmless +hostile):\n%s", diff)
 	}
 	for n := range document.Descendants() {

@@ -26,6 +26,9 @@ const namesShown = 12
 
 // troubles adds the groups of issues.
 func troubles(p *page) part {
+	if p.Observed != nil {
+		return observedTroubles(p)
+	}
 	if len(p.Troubles) == 0 {
 		return well("Nothing: no feature is blocked, dangles, is paused, or has users that differ.")
 	}
@@ -70,6 +73,9 @@ func affected(features []pageFeature) part {
 
 // moving adds the features with a transition under way.
 func moving(p *page) part {
+	if p.Observed != nil {
+		return notKnownOf("states, transitions and their tasks.")
+	}
 	if len(p.Moving) == 0 {
 		return well("Nothing: every feature is where it is to be.")
 	}

@@ -19,9 +19,12 @@ package feature
 import "strconv"
 
 // componentColumn adds the head of a column of the matrix, with the number of reports.
-func componentColumn(c pageComponent) part {
+func componentColumn(c pageComponent, observed bool) part {
 	reports := number(c.Reports) + " reports"
-	if c.Reports == 1 {
+	switch {
+	case observed:
+		reports = number(c.Reports) + " observed"
+	case c.Reports == 1:
 		reports = "1 report"
 	}
 	return element("th", attribute("scope", "col"), text(c.Name), when(c.Reports != 0, element("small", text(reports))))
@@ -52,7 +55,7 @@ func matrixRow(f pageFeature, several bool) part {
 		when(several, cell(f.Namespace)),
 		cell(f.Stage),
 		element("td", class(state), symbol(f.Symbol), text(" "+f.State)),
-		element("td", text(f.Source),
+		element("td", when(f.From != "", attribute("title", "Observed by: "+f.From)), text(f.Source),
 			when(f.NotDefault, text(" "), element("span", class("changed"), symbol("∗"), screenReader(", not the default")))),
 		element("td", class("doing"), badges(f.Troubles), text(progress)),
 		parts(f.Cells, matrixCell))

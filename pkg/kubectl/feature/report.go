@@ -99,7 +99,9 @@ func (o *reportOptions) run(ctx context.Context) error {
 	p.Cluster, p.Namespace = o.cluster, o.namespace
 	// The page is worth having without it.
 	p.Version = "of a version that is not known"
-	if v, err := o.client.Discovery().ServerVersion(); err == nil {
+	if all.observed != nil {
+		p.Version = all.observed.Version
+	} else if v, err := o.client.Discovery().ServerVersion(); err == nil {
 		p.Version = v.GitVersion
 	}
 	return writePage(o.Out, p)

@@ -165,9 +165,9 @@ type pageEntry struct {
 }
 
 // groupsOf returns the issues. The page's features are in the same order.
-func groupsOf(features []v1alpha1.Feature, rows []pageFeature) []pageGroup {
+func groupsOf(features []v1alpha1.Feature, rows []pageFeature, kinds []troubleKind) []pageGroup {
 	var groups []pageGroup
-	for _, kind := range troubleKinds {
+	for _, kind := range kinds {
 		group := pageGroup{troubleKind: kind}
 		index := map[string]int{}
 		for i := range features {
@@ -178,7 +178,7 @@ func groupsOf(features []v1alpha1.Feature, rows []pageFeature) []pageGroup {
 			for _, c := range found {
 				entry := pageEntry{Reason: c.Reason, Message: c.Message}
 				if c.Type == v1alpha1.ConditionUsesMatch {
-					entry.Who = differing(&features[i].Status)
+					entry.Who = rows[i].Differing
 				}
 				key := c.Reason + "\n" + c.Message + "\n" + strings.Join(entry.Who, "\n")
 				at, told := index[key]
@@ -198,11 +198,11 @@ func groupsOf(features []v1alpha1.Feature, rows []pageFeature) []pageGroup {
 	return groups
 }
 
-// differing names the live users of another value than that of the state.
-func differing(status *v1alpha1.FeatureStatus) []string {
-	value, known := transition.Value(status)
+// differing names the live users of another value than the expected one.
+func differing(f *v1alpha1.Feature) []string {
+	value, known := expectedValue(f)
 	var who []string
-	for _, use := range status.Uses {
+	for _, use := range f.Status.Uses {
 		if differs(use, value, known) {
 			who = append(who, planned(use))
 		}

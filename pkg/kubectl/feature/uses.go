@@ -113,6 +113,9 @@ type usage struct {
 	State   v1alpha1.FeatureState `json:"state,omitempty"`
 	// Processes has those that reported, by component and instance.
 	Processes []process `json:"processes"`
+	// Joining has the values that nodes get when they join, in a cluster without this
+	// system.
+	Joining []joining `json:"joining,omitempty"`
 	// Counts has the servers' counts, including missing reports.
 	Counts []v1alpha1.FeatureUse `json:"counts,omitempty"`
 	// Unread has the reason why the reports could not be read.
@@ -204,6 +207,7 @@ func (o *usesOptions) run(ctx context.Context, name string) error {
 	}
 	if o.mismatched {
 		used.Processes = slices.DeleteFunc(used.Processes, func(p process) bool { return !p.Differs })
+		used.Joining = slices.DeleteFunc(used.Joining, func(j joining) bool { return !j.Differs })
 	}
 	switch {
 	case structured(o.output):
@@ -251,7 +255,10 @@ var usesType = metav1.TypeMeta{APIVersion: "uses.features.k8s.io/v1alpha1", Kind
 // of returns the users of a feature.
 func (r reported) of(ctx context.Context, signs *signs, f *v1alpha1.Feature) (*usage, error) {
 	if r.observed != nil {
-		return &usage{TypeMeta: usesType, Feature: f.Name, Processes: observedProcesses(r.observed, f), Counts: f.Status.Uses, Unknown: gapTexts(r.observed)}, nil
+		return &usage{
+			TypeMeta: usesType, Feature: f.Name, Processes: observedProcesses(r.observed, f), Joining: joiningOf(r.observed, f),
+			Counts: f.Status.Uses, Unknown: gapTexts(r.observed),
+		}, nil
 	}
 	speaking := r.speaking(f.Name)
 	missing, err := signs.read(ctx, speaking)
@@ -313,7 +320,7 @@ func processes(f *v1alpha1.Feature, speaking []*v1alpha1.FeatureReport, signs *s
 func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 	// Writes into a buffer do not fail; the one of it may.
 	var to bytes.Buffer
-	if len(used.Processes) == 0 {
+	if len(used.Processes)+len(used.Joining) == 0 {
 		text := "No process that reported uses the feature."
 		if o.mismatched {
 			text = fmt.Sprintf("No process that reported has another value than that of the state %s.", orNone(printable(string(f.Status.State))))
@@ -323,37 +330,7 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 		}
 		fmt.Fprintln(&to, text)
 	} else {
-		columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES", "ALIVE"}
-		observed := used.Processes[0].Observed != ""
-		if observed {
-			columns = append(columns, "OBSERVED BY")
-		}
-		if o.output == outputWide {
-			columns = append(columns, "NODE", "EMULATES")
-		}
-		var rows [][]string
-		var colors []color
-		for _, p := range used.Processes {
-			row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), p.uses(), p.matches(), p.life().text()}
-			if observed {
-				row = append(row, p.Observed)
-			}
-			if o.output == outputWide {
-				row = append(row, orNone(p.Node), orNone(p.Emulates))
-			}
-			mark := plain
-			switch {
-			case p.Differs:
-				mark = red
-			case p.life().unreachable():
-				mark = yellow
-			}
-			rows, colors = append(rows, row), append(colors, mark)
-		}
-		if o.noHeaders {
-			columns = nil
-		}
-		text, err := table(o.palette, columns, rows, colors)
+		text, err := o.processTable(f, used)
 		if err != nil {
 			return err
 		}
@@ -369,4 +346,56 @@ func (o *usesOptions) print(f *v1alpha1.Feature, used *usage) error {
 	printMissing(&to, used.Counts)
 	_, err := to.WriteTo(o.Out)
 	return err
+}
+
+// processTable has a line for each process, and for what nodes get when they join.
+func (o *usesOptions) processTable(f *v1alpha1.Feature, used *usage) (string, error) {
+	observed := isObserved(f)
+	matches := func(text string) string {
+		if _, known := expectedValue(f); observed && !known {
+			return notKnown
+		}
+		return text
+	}
+	columns := []string{"COMPONENT", "INSTANCE", "VERSION", "VALUE", "SET", "USES", "MATCHES", "ALIVE"}
+	if observed {
+		columns = append(columns, "OBSERVED BY")
+	}
+	if o.output == outputWide {
+		columns = append(columns, "NODE", "EMULATES")
+	}
+	var rows [][]string
+	var colors []color
+	for _, p := range used.Processes {
+		row := []string{p.Component, p.Instance, orNone(p.Version), valueOf(&p.Enabled), p.set(), p.uses(), matches(p.matches()), p.life().text()}
+		if observed {
+			row = append(row, p.Observed)
+		}
+		if o.output == outputWide {
+			row = append(row, orNone(p.Node), orNone(p.Emulates))
+		}
+		mark := plain
+		switch {
+		case p.Differs:
+			mark = red
+		case p.life().unreachable():
+			mark = yellow
+		}
+		rows, colors = append(rows, row), append(colors, mark)
+	}
+	for _, j := range used.Joining {
+		row := []string{j.Component, nodesThatJoin, none, valueOf(&j.Enabled), "explicitly", "-", matches(yesNo(!j.Differs)), "-", j.Observed}
+		if o.output == outputWide {
+			row = append(row, none, none)
+		}
+		mark := plain
+		if j.Differs {
+			mark = red
+		}
+		rows, colors = append(rows, row), append(colors, mark)
+	}
+	if o.noHeaders {
+		columns = nil
+	}
+	return table(o.palette, columns, rows, colors)
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,6 +34,9 @@ import (
 // Annotation marks Features and FeatureReports that no server has: they say what was
 // observed. Its value is the version of the cluster.
 const Annotation = "features.k8s.io/observed"
+
+// AnnotationFrom says of such a Feature where its values were observed, by component.
+const AnnotationFrom = "features.k8s.io/observed-from"
 
 // stageGates set all gates of a stage that are not set by themselves.
 var stageGates = map[string]string{"AllAlpha": "Alpha", "AllBeta": "Beta"}
@@ -137,6 +141,9 @@ func (c *Cluster) Features(h *history.History) []v1alpha1.Feature {
 
 func (c *Cluster) feature(h *history.History, name string) v1alpha1.Feature {
 	f := v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceSystem, Annotations: map[string]string{Annotation: c.Version}}}
+	if from := c.From(name); from != "" {
+		f.Annotations[AnnotationFrom] = from
+	}
 	f.Status.Stage, f.Status.Default, f.Status.LockedToDefault = c.declared(h, name)
 	var on, off []string
 	explicit := false
@@ -233,6 +240,51 @@ func (c *Cluster) Differing(name string, value bool) []string {
 		}
 	}
 	return differ
+}
+
+// From says where the values of a gate were observed: the sources of each component, or of
+// those that are named.
+func (c *Cluster) From(name string, components ...string) string {
+	var order []string
+	sources := map[string][]string{}
+	for _, p := range c.Processes {
+		v, ok := p.Gates[name]
+		if !ok || v.Source == "" || len(components) > 0 && !slices.Contains(components, p.Component) {
+			continue
+		}
+		if sources[p.Component] == nil {
+			order = append(order, p.Component)
+		}
+		if !slices.Contains(sources[p.Component], v.Source) {
+			sources[p.Component] = append(sources[p.Component], v.Source)
+		}
+	}
+	var texts []string
+	for _, component := range order {
+		texts = append(texts, component+": "+shortList(sources[component]))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Joining are the settings that decide a gate on nodes that join: its own, and else those of
+// its stage where they change its default.
+func (c *Cluster) Joining(f *v1alpha1.Feature) []Setting {
+	var found []Setting
+	own := map[string]bool{}
+	for _, s := range c.Settings {
+		if s.Gate == f.Name {
+			found, own[s.Component] = append(found, s), true
+		}
+	}
+	for _, s := range c.Settings {
+		stage, all := stageGates[s.Gate]
+		if !all || stage != string(f.Status.Stage) || f.Status.LockedToDefault || own[s.Component] || ptr.Deref(f.Status.Default, !s.Enabled) == s.Enabled {
+			continue
+		}
+		found = append(found, Setting{Component: s.Component, Gate: f.Name, Enabled: s.Enabled, Source: s.Gate + " of " + s.Source})
+	}
+	slices.SortStableFunc(found, func(a, b Setting) int { return cmp.Compare(place(a.Component), place(b.Component)) })
+	return found
 }
 
 // maxNames is how many names a message has.
