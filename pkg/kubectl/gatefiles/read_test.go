@@ -31,6 +31,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata again")
 
+// valuesFile has values of charts, which are read by paths alone.
+const valuesFile = "testdata/values.yaml"
+
 // golden compares a text with a file.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
@@ -94,11 +97,71 @@ func TestFormats(t *testing.T) {
 	golden(t, "formats.txt", describe(r.Read([]string{"testdata"})))
 }
 
-// TestFormatsTable shows what was found in each of these files, whose first line names the
-// tool and version whose documentation has the shape.
+// pathsOfValues are those of values.yaml.
+func pathsOfValues(t *testing.T, texts ...string) (paths []ValuePath) {
+	t.Helper()
+	for _, text := range append([]string{
+		"controlPlane.apiServer.featureGates", `controlPlane.scheduler\.args`, "controlPlane.gates=kubelet", "controlPlane.named=kube-controller-manager",
+		"nodes[0].kubelet.flags",
+	}, texts...) {
+		p, err := ParseValuePath(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// toolOf is the tool and version whose documentation has the shape of a file: its first line
+// names them. JSON has no comments.
+func toolOf(t *testing.T, file string) string {
+	t.Helper()
+	if filepath.Base(file) == "kubeletconfiguration+json.json" {
+		return "kubeadm v1.36"
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(data), "\n")
+	comment, _ := strings.CutPrefix(first, "# ")
+	if comment == first {
+		return ""
+	}
+	tool, _, _ := strings.Cut(comment, ": ")
+	return strings.TrimSuffix(tool, ".")
+}
+
+// everyFile calls a function with each file of testdata that has configuration.
+func everyFile(t *testing.T, visit func(file string)) {
+	t.Helper()
+	err := filepath.WalkDir("testdata", func(file string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if slices.Contains([]string{".yaml", ".json", ".conf"}, filepath.Ext(file)) {
+			visit(filepath.ToSlash(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFormatsTable shows what was found in each of these files, that of values by their
+// paths.
 func TestFormatsTable(t *testing.T) {
 	r := Reader{}
 	result := r.Read([]string{"testdata"})
+	values := Reader{Paths: pathsOfValues(t)}
+	ofValues := values.Read([]string{valuesFile})
+	result.Processes = append(result.Processes, ofValues.Processes...)
+	result.Settings = append(result.Settings, ofValues.Settings...)
+	result.Problems = append(result.Problems, ofValues.Problems...)
+	// Without paths it is not read.
+	result.Unread = append(slices.DeleteFunc(result.Unread, func(u Unread) bool { return u.Source.File == valuesFile }), ofValues.Unread...)
 	type row struct{ processes, flags, values, apis, unread, wrong int }
 	rows := map[string]*row{}
 	of := func(s Source) *row {
@@ -124,20 +187,18 @@ func TestFormatsTable(t *testing.T) {
 	for _, p := range result.Problems {
 		of(p.Source).wrong++
 	}
+	everyFile(t, func(file string) {
+		if rows[file] == nil {
+			rows[file] = &row{}
+		}
+	})
 	var text strings.Builder
 	text.WriteString("| file | written for | processes | gates of flags | gates of configurations | APIs | parts named as not read | errors |\n| --- | --- | --: | --: | --: | --: | --: | --: |\n")
 	for _, file := range slices.Sorted(maps.Keys(rows)) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+		tool, f := toolOf(t, file), rows[file]
+		if tool == "" && !strings.Contains(file, "wrong") {
+			t.Errorf("%s does not name the tool whose format it has", file)
 		}
-		first, _, _ := strings.Cut(string(data), "\n")
-		tool := ""
-		if comment, commented := strings.CutPrefix(first, "# "); commented {
-			tool, _, _ = strings.Cut(comment, ": ")
-			tool = strings.TrimSuffix(tool, ".")
-		}
-		f := rows[file]
 		fmt.Fprintf(&text, "| %s | %s | %d | %d | %d | %d | %d | %d |\n", strings.TrimPrefix(filepath.ToSlash(file), "testdata/"), tool, f.processes, f.flags, f.values, f.apis, f.unread, f.wrong)
 	}
 	golden(t, "formats.md", text.String())
@@ -160,18 +221,8 @@ func TestPlacesHaveTheirText(t *testing.T) {
 }
 
 func TestValuesByPath(t *testing.T) {
-	r := Reader{}
-	for _, text := range []string{
-		"controlPlane.apiServer.featureGates", `controlPlane.scheduler\.args`, "controlPlane.gates=kubelet", "controlPlane.named=kube-controller-manager",
-		"nodes[0].kubelet.flags", "nodes[1].kubelet", "nowhere.kubelet",
-	} {
-		p, err := ParseValuePath(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Paths = append(r.Paths, p)
-	}
-	golden(t, "values.txt", describe(r.Read([]string{"testdata/values.yaml"})))
+	r := Reader{Paths: pathsOfValues(t, "nodes[1].kubelet", "nowhere.kubelet")}
+	golden(t, "values.txt", describe(r.Read([]string{valuesFile})))
 }
 
 func TestParseValuePathRefuses(t *testing.T) {

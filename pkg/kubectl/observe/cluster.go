@@ -59,6 +59,9 @@ type Process struct {
 	Gates map[string]Value
 	// Complete is true if all its gates were observed, and not only those that are set.
 	Complete bool
+	// Unread is true if the process is told more than could be read: what is not among
+	// Gates is not known then, and is not its default.
+	Unread bool
 }
 
 // Gap is something that was not observed.

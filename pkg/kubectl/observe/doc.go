@@ -18,9 +18,12 @@ limitations under the License.
 // API features.k8s.io, as the caller and without changing anything:
 //
 //   - kube-apiservers by their metrics and flags, each of several behind one address;
-//   - kubelets through the proxy of their Nodes, by metrics, configuration and flags;
+//   - kubelets through the proxy of their Nodes, by metrics and configuration, and by flags
+//     where the configuration is not shown;
 //   - kube-controller-manager, kube-scheduler and kube-proxy through the proxy of their
-//     Pods, and where they do not answer by the flags of these Pods and by ConfigMaps.
+//     Pods, and where they do not answer by the command lines of these Pods and by
+//     ConfigMaps;
+//   - what kubeadm's ConfigMaps have for nodes and control planes that join.
 //
 // Every value has its source. A value that was not observed is not made up: what a
 // process was not told follows from its version, where the history of gates has that one,

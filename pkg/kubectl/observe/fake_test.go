@@ -29,7 +29,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +43,7 @@ import (
 )
 
 // fake answers as the API servers of a cluster do, several behind one address: each
-// connection leads to the next. What is tried on real ones is in test/stock.
+// connection leads to the next. What is tried on real ones is in test/e2e_features/stock.
 type fake struct {
 	t testing.TB
 	// answers are by path; a path that is missing is not found.
@@ -64,6 +66,7 @@ func newFake(t testing.TB, servers int) (*fake, *rest.Config) {
 	t.Helper()
 	f := &fake{t: t, servers: servers, answers: map[string]func(http.ResponseWriter, *http.Request){}}
 	f.object("/version", version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+	f.leases(servers)
 	s := httptest.NewUnstartedServer(f)
 	s.Config.ConnContext = f.connect
 	s.StartTLS()
@@ -120,6 +123,17 @@ func list[T any](f *fake, path, apiVersion, kind string, items ...T) {
 	f.object(path, map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{}, "items": items})
 }
 
+// leases are those of some kube-apiservers, and one that has ended.
+func (f *fake) leases(servers int) {
+	items := make([]coordinationv1.Lease, servers+1)
+	for i := range items {
+		items[i].Name = fmt.Sprintf("apiserver-%d", i)
+		items[i].Spec.LeaseDurationSeconds, items[i].Spec.RenewTime = ptr.To[int32](3600), ptr.To(metav1.NowMicro())
+	}
+	items[servers].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-24 * time.Hour)))
+	list(f, leasesPath, "coordination.k8s.io/v1", "LeaseList", items...)
+}
+
 // metricsOf are those of a process that started at a time.
 func metricsOf(version string, start int, gates map[string]bool) string {
 	var b strings.Builder
@@ -154,7 +168,7 @@ func slice(addresses ...string) discoveryv1.EndpointSlice {
 // pod is one of kube-system.
 func pod(name, component, node, image string, command ...string) corev1.Pod {
 	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceSystem, Labels: map[string]string{"component": component}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceSystem},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: component, Image: image, Command: command}}},
 	}
 }

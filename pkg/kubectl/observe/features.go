@@ -54,11 +54,11 @@ func (p *Process) Minor() string {
 
 // Derive adds the gates of processes of which only those that are set were observed: all
 // others have the default of the version. A process whose version the history does not
-// have stays as it is, and is a gap.
+// have stays as it is, and is a gap; one that is told more than was read is one already.
 func (c *Cluster) Derive(h *history.History) {
 	for i := range c.Processes {
 		p := &c.Processes[i]
-		if p.Complete {
+		if p.Complete || p.Unread {
 			continue
 		}
 		minor := p.Minor()

@@ -19,7 +19,6 @@ package observe
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,6 +26,19 @@ import (
 
 // gatesFlag sets gates, in every component.
 const gatesFlag = "feature-gates"
+
+// readFlags are those whose values are read.
+var readFlags = []string{gatesFlag, emulationFlag, configFlag}
+
+const (
+	emulationFlag = "emulated-version"
+	configFlag    = "config"
+)
+
+// flagName is the name of a flag, which may have underscores for its hyphens.
+func flagName(word string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(word, "--"), "_", "-")
+}
 
 // flagValues returns the values of a flag in a command line, in order.
 func flagValues(args []string, name string) []string {
@@ -36,9 +48,8 @@ func flagValues(args []string, name string) []string {
 		if !ok {
 			continue
 		}
-		// The flag normalizes underscores.
 		flag, value, found := strings.Cut(flag, "=")
-		if strings.ReplaceAll(flag, "_", "-") != name {
+		if flagName(flag) != name {
 			continue
 		}
 		if !found && i+1 < len(args) {
@@ -98,15 +109,4 @@ func parseFlagz(body []byte) (map[string]bool, error) {
 		return nil, fmt.Errorf("/flagz has no line of --%s", gatesFlag)
 	}
 	return parseGates(string(m[1]))
-}
-
-// program is the name of the program that a container's command runs, "" if there is none.
-// A shell or a wrapper before it is passed over.
-func program(command []string, known func(string) bool) string {
-	for _, word := range command {
-		if name := path.Base(word); known(name) {
-			return name
-		}
-	}
-	return ""
 }

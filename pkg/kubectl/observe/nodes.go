@@ -94,7 +94,8 @@ func sample(nodes []corev1.Node, n int) []corev1.Node {
 }
 
 // kubelet reads one: its metrics have all values, its configuration those that are set,
-// flags included.
+// flags included. Where it does not show that, its flags are read, which lack what only its
+// file sets.
 func (r *reader) kubelet(ctx context.Context, node *corev1.Node, refused *atomic.Pointer[Gap]) {
 	if gap := refused.Load(); gap != nil {
 		r.gap(Gap{Component: gap.Component, Instances: []string{node.Name}, Why: gap.Why, Next: gap.Next})
@@ -109,20 +110,35 @@ func (r *reader) kubelet(ctx context.Context, node *corev1.Node, refused *atomic
 		r.conflicts(p, s)
 	}
 	set, err := r.configured(ctx, path)
-	if err == nil {
+	switch {
+	case err == nil:
 		explicitly(p.Gates, set, "its configuration (configz)")
-	}
-	if metricsErr != nil && err != nil {
-		why, next := explain(metricsErr, "get nodes/proxy, or nodes/metrics and nodes/configz")
-		gap := Gap{Component: Kubelet, Why: why, Next: next}
-		if apierrors.IsForbidden(metricsErr) {
-			refused.CompareAndSwap(nil, &gap)
+	case apierrors.IsForbidden(err) && apierrors.IsForbidden(metricsErr):
+		// The proxy is refused, whatever the path.
+	default:
+		var body []byte
+		if body, err = r.bytes(ctx, client, path+"/flagz", flagzAccept); err == nil {
+			set, err = parseFlagz(body)
 		}
-		gap.Instances = []string{node.Name}
-		r.gap(gap)
+		if err == nil {
+			p.Unread = true
+			setBy(p.Gates, set, "its /flagz")
+		}
+	}
+	if metricsErr == nil || err == nil && !p.Unread {
+		r.process(p)
 		return
 	}
-	r.process(p)
+	why, next := explain(metricsErr, "get nodes/proxy")
+	gap := Gap{Component: Kubelet, Why: why, Next: next}
+	if p.Unread {
+		gap.Why += "; only what its flags set is known, and not what its configuration sets"
+		r.process(p)
+	} else if apierrors.IsForbidden(metricsErr) {
+		refused.CompareAndSwap(nil, &gap)
+	}
+	gap.Instances = []string{node.Name}
+	r.gap(gap)
 }
 
 // configured are the gates that a kubelet is told by its configuration and its flags,

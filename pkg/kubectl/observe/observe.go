@@ -26,7 +26,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -86,7 +85,7 @@ func Observe(ctx context.Context, config *rest.Config, o Options) (*Cluster, err
 	}
 	r.found.Version = info.GitVersion
 	var all sync.WaitGroup
-	parts := []func(context.Context){r.servers, r.nodes, r.controlPlanePods, r.proxies, r.kubeadm}
+	parts := []func(context.Context){r.servers, r.nodes, r.systemPods, r.kubeadm}
 	if o.ServersOnly {
 		parts = parts[:1]
 	}
@@ -112,7 +111,7 @@ type reader struct {
 
 	// serverPods are kube-apiservers that run as Pods; they are complete once all parts
 	// are read.
-	serverPods []corev1.Pod
+	serverPods []systemPod
 
 	mu        sync.Mutex
 	found     Cluster
@@ -222,13 +221,20 @@ func message(err error) string {
 	return err.Error()
 }
 
-// explicitly marks the gates that are set, and adds those that are not there yet.
+// explicitly marks the gates that are set, and all others as not set.
 func explicitly(gates map[string]Value, set map[string]bool, source string) {
-	yes, no := true, false
+	no := false
 	for name, v := range gates {
 		v.Explicit = &no
 		gates[name] = v
 	}
+	setBy(gates, set, source)
+}
+
+// setBy marks the gates that are set, and adds those that are not there yet. Whether others
+// are set stays unknown.
+func setBy(gates map[string]Value, set map[string]bool, source string) {
+	yes := true
 	for name, enabled := range set {
 		v, ok := gates[name]
 		if !ok {

@@ -34,6 +34,7 @@ import (
 
 const (
 	slicesPath = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+	leasesPath = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 	podsPath   = "/api/v1/namespaces/kube-system/pods"
 	mapsPath   = "/api/v1/namespaces/kube-system/configmaps/"
 )
@@ -53,15 +54,13 @@ func kubeadmLike(t *testing.T) (*Cluster, *fake) {
 		f.node("n1", "v1.36.3", map[string]bool{"A": false, "B": true}, nil),
 		f.node("n2", "v1.35.4", map[string]bool{"A": true, "B": true}, map[string]bool{"A": true}),
 	)
-	pods := map[string][]corev1.Pod{
-		controlPlaneLabel: {
-			pod("kube-apiserver-cp1", APIServer, "cp1", "registry.k8s.io/kube-apiserver:v1.36.3", "kube-apiserver"),
-			pod("kube-controller-manager-cp1", ControllerManager, "cp1", "registry.k8s.io/kube-controller-manager:v1.36.3", "/go-runner", "kube-controller-manager", "--feature-gates=A=true"),
-			pod("kube-scheduler-cp1", Scheduler, "cp1", "registry.k8s.io/kube-scheduler:v1.36.3@sha256:0", "kube-scheduler", "--emulated-version=kube=1.35"),
-		},
-		proxyLabel: {pod("kube-proxy-x", Proxy, "n1", "registry.k8s.io/kube-proxy:v1.36.3", "/usr/local/bin/kube-proxy", "--config=/var/lib/kube-proxy/config.conf")},
-	}
-	f.answers[podsPath] = podsBySelector(f, pods)
+	list(f, podsPath, "v1", "PodList",
+		pod("coredns-x", "coredns", "n1", "registry.k8s.io/coredns/coredns:v1.12.1"),
+		pod("kube-apiserver-cp1", APIServer, "cp1", "registry.k8s.io/kube-apiserver:v1.36.3", "kube-apiserver"),
+		pod("kube-controller-manager-cp1", ControllerManager, "cp1", "registry.k8s.io/kube-controller-manager:v1.36.3", "/go-runner", "kube-controller-manager", "--feature-gates=A=true"),
+		pod("kube-scheduler-cp1", Scheduler, "cp1", "registry.k8s.io/kube-scheduler:v1.36.3@sha256:0", "kube-scheduler", "--emulated-version=kube=1.35"),
+		pod("kube-proxy-x", Proxy, "n1", "registry.k8s.io/kube-proxy:v1.36.3", "/usr/local/bin/kube-proxy", "--config=/var/lib/kube-proxy/config.conf"),
+	)
 	for name, data := range map[string]map[string]string{
 		"kube-proxy":     {"config.conf": "kind: KubeProxyConfiguration\nfeatureGates: {B: false}\n"},
 		"kubelet-config": {"kubelet": "kind: KubeletConfiguration\nfeatureGates:\n  A: true\n"},
@@ -74,21 +73,6 @@ func kubeadmLike(t *testing.T) (*Cluster, *fake) {
 		t.Fatal(err)
 	}
 	return c, f
-}
-
-// podsBySelector answers lists of Pods by their label selector.
-func podsBySelector(f *fake, pods map[string][]corev1.Pod) func(http.ResponseWriter, *http.Request) {
-	lists := &fake{t: f.t, answers: map[string]func(http.ResponseWriter, *http.Request){}}
-	for selector, ofLabel := range pods {
-		list(lists, selector, "v1", "PodList", ofLabel...)
-	}
-	return func(w http.ResponseWriter, r *http.Request) {
-		if answer := lists.answers[r.URL.Query().Get("labelSelector")]; answer != nil {
-			answer(w, r)
-			return
-		}
-		forbidden(w, r)
-	}
 }
 
 // summary is a line for each process, with its gates.
@@ -139,6 +123,13 @@ func TestObserve(t *testing.T) {
 	if diff := cmp.Diff(settings, c.Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
+	joins := map[string]string{
+		APIServer: "the ConfigMap kubeadm-config", ControllerManager: "the ConfigMap kubeadm-config", Scheduler: "the ConfigMap kubeadm-config",
+		Kubelet: "the ConfigMap kubelet-config",
+	}
+	if diff := cmp.Diff(joins, c.Joins); diff != "" {
+		t.Errorf("what joins is configured by (-want +got):\n%s", diff)
+	}
 	if len(c.Gaps) > 0 || c.Nodes != 2 || c.Asked != 2 || c.Version != "v1.36.3" {
 		t.Errorf("%s: %d of %d nodes, gaps %+v", c.Version, c.Asked, c.Nodes, c.Gaps)
 	}
@@ -179,7 +170,7 @@ func TestObserveAsksUntilEachServerAnswered(t *testing.T) {
 // kubelet is not asked to be refused again.
 func TestObserveWithoutPermission(t *testing.T) {
 	f, config := newFake(t, 1)
-	for _, path := range []string{slicesPath, "/metrics", "/flagz", podsPath, mapsPath + "kube-proxy"} {
+	for _, path := range []string{slicesPath, leasesPath, "/metrics", "/flagz", podsPath, mapsPath + "kube-proxy", mapsPath + "kubelet-config", mapsPath + "kubeadm-config"} {
 		f.answers[path] = forbidden
 	}
 	var nodes []corev1.Node
@@ -201,11 +192,16 @@ func TestObserveWithoutPermission(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s (%d): %s: %s", g.Component, len(g.Instances), g.Why, g.Next))
 	}
 	want := []string{
+		"kube-apiserver (0): how many there are behind one address is not known: not permitted: permission to list leases in the namespace kube-system",
 		"kube-apiserver (0): how many there are is not known: not permitted: permission to list endpointslices in the namespace default",
 		"kube-apiserver (0): not permitted: permission to get the path /metrics of the API server (ClusterRole system:monitoring has it)",
+		"kube-apiserver (0): what joins is told by the ConfigMap kubeadm-config, which could not be read: not permitted: permission to get the ConfigMap kubeadm-config in the namespace kube-system",
 		"kube-controller-manager (0): not permitted: permission to list pods in the namespace kube-system",
+		"kube-controller-manager (0): what joins is told by the ConfigMap kubeadm-config, which could not be read: not permitted: permission to get the ConfigMap kubeadm-config in the namespace kube-system",
 		"kube-scheduler (0): not permitted: permission to list pods in the namespace kube-system",
-		"kubelet (50): not permitted: permission to get nodes/proxy, or nodes/metrics and nodes/configz",
+		"kube-scheduler (0): what joins is told by the ConfigMap kubeadm-config, which could not be read: not permitted: permission to get the ConfigMap kubeadm-config in the namespace kube-system",
+		"kubelet (50): not permitted: permission to get nodes/proxy",
+		"kubelet (0): what joins is told by the ConfigMap kubelet-config, which could not be read: not permitted: permission to get the ConfigMap kubelet-config in the namespace kube-system",
 		"kube-proxy (0): not permitted: permission to list pods in the namespace kube-system",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -273,10 +269,13 @@ func TestObserveEnds(t *testing.T) {
 }
 
 func TestServerFlagsOfPods(t *testing.T) {
-	r := &reader{serverPods: []corev1.Pod{
+	r := &reader{}
+	for _, p := range []corev1.Pod{
 		pod("a", APIServer, "cp1", "kube-apiserver:v1.36.3", "kube-apiserver", "--feature-gates=A=true"),
 		pod("b", APIServer, "cp2", "kube-apiserver:v1.36.3", "kube-apiserver"),
-	}}
+	} {
+		r.serverPods = append(r.serverPods, systemPod{p, commandLines(&p, APIServer)[0]})
+	}
 	r.serverPods[0].Status.HostIP, r.serverPods[1].Status.HostIP = "192.0.2.1", "192.0.2.2"
 	process := func(instance string) Process {
 		return Process{Component: APIServer, Instance: instance, Gates: map[string]Value{"A": {Enabled: true}}}
@@ -295,5 +294,15 @@ func TestServerFlagsOfPods(t *testing.T) {
 	r.serverFlags()
 	if len(r.found.Processes) != 2 || !r.found.Processes[0].Gates["A"].Enabled || r.found.Processes[0].Complete {
 		t.Errorf("without metrics the Pods are what is known: %+v", r.found.Processes)
+	}
+	// What a script with variables tells is not known: neither that a gate is set nor that it is not.
+	script := pod("b", APIServer, "cp2", "kube-apiserver:v1.36.3", "sh", "-c", "exec kube-apiserver $FLAGS")
+	r.serverPods[1].line = commandLines(&script, APIServer)[0]
+	r.found.Processes = []Process{process("192.0.2.2:6443"), process("server")}
+	r.serverFlags()
+	for _, p := range r.found.Processes {
+		if p.Gates["A"].Explicit != nil {
+			t.Errorf("%s: the gate is set: %t, want that it is not known", p.Instance, *p.Gates["A"].Explicit)
+		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
@@ -37,59 +38,63 @@ var metricsPorts = map[string]string{
 	ControllerManager: "https:%s:10257", Scheduler: "https:%s:10259", Proxy: "http:%s:10249",
 }
 
-// Labels of kubeadm's Pods, which most installers give theirs, too.
-const (
-	controlPlaneLabel = "component in (kube-apiserver,kube-controller-manager,kube-scheduler)"
-	proxyLabel        = "k8s-app=kube-proxy"
-)
+// systemPod is a Pod of kube-system with one of the components that it runs.
+type systemPod struct {
+	corev1.Pod
+	line commandLine
+}
 
-// controlPlanePods reads controller managers and schedulers that run as Pods, and what
-// kube-apiservers are told that do so.
-func (r *reader) controlPlanePods(ctx context.Context) {
-	pods, err := r.pods(ctx, controlPlaneLabel)
+// systemPods reads the components that run as Pods. Their command lines tell them from
+// others: installers label them differently.
+func (r *reader) systemPods(ctx context.Context) {
+	pods, err := r.pods(ctx)
 	if err != nil {
 		why, next := explain(err, "list pods in the namespace kube-system")
-		for _, component := range []string{ControllerManager, Scheduler} {
+		for _, component := range podComponents {
 			r.gap(Gap{Component: component, Why: why, Next: next})
 		}
 		return
 	}
-	r.expect(len(pods))
+	var proxies []systemPod
 	var all sync.WaitGroup
 	seen := map[string]bool{}
+	r.expect(len(pods))
 	for _, pod := range pods {
-		component, args := commandLine(&pod, APIServer, ControllerManager, Scheduler)
-		if component == "" || component == APIServer {
-			if component == APIServer {
-				r.serverPods = append(r.serverPods, pod)
-			}
+		seen[pod.line.component] = true
+		switch pod.line.component {
+		case APIServer:
+			r.serverPods = append(r.serverPods, pod)
 			r.finish()
-			continue
-		}
-		seen[component] = true
-		all.Go(func() {
-			defer r.finish()
-			r.pod(ctx, &pod, component, args)
-		})
-	}
-	for _, component := range []string{ControllerManager, Scheduler} {
-		if !seen[component] {
-			r.gap(Gap{
-				Component: component, Why: "no Pod in kube-system has the label component=" + component + " and runs it: it runs elsewhere, as in managed control planes",
-				Next: "the address of its metrics",
+		case Proxy:
+			proxies = append(proxies, pod)
+		default:
+			all.Go(func() {
+				r.pod(ctx, pod)
+				r.finish()
 			})
 		}
+	}
+	for _, component := range podComponents {
+		if !seen[component] {
+			r.gap(Gap{Component: component, Why: "no Pod that runs it was found in kube-system", Next: "the address of its metrics"})
+		}
+	}
+	if len(proxies) > 0 {
+		r.proxies(ctx, proxies)
 	}
 	all.Wait()
 }
 
-// pods lists Pods of kube-system, in pages.
-func (r *reader) pods(ctx context.Context, selector string) ([]corev1.Pod, error) {
-	var pods []corev1.Pod
+// podComponents are those that are observed as Pods alone.
+var podComponents = []string{ControllerManager, Scheduler, Proxy}
+
+// pods lists the Pods of kube-system that run components, in pages.
+func (r *reader) pods(ctx context.Context) ([]systemPod, error) {
+	var pods []systemPod
 	list := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return r.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, opts)
 	})
-	err := list.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector}, func(object runtime.Object) error {
+	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
 			return fmt.Errorf("the server sent a %T", object)
@@ -97,26 +102,13 @@ func (r *reader) pods(ctx context.Context, selector string) ([]corev1.Pod, error
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			return nil
 		}
-		pods = append(pods, *pod)
+		for _, line := range commandLines(pod, APIServer, ControllerManager, Scheduler, Proxy) {
+			pods = append(pods, systemPod{*pod, line})
+		}
 		return nil
 	})
-	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(pods, func(a, b systemPod) int { return strings.Compare(a.Name, b.Name) })
 	return pods, err
-}
-
-// commandLine returns which of some components a Pod runs, and its arguments; "" for none.
-func commandLine(pod *corev1.Pod, components ...string) (component string, args []string) {
-	for _, c := range pod.Spec.Containers {
-		line := slices.Concat(c.Command, c.Args)
-		if name := program(line, func(name string) bool { return slices.Contains(components, name) }); name != "" {
-			return name, line
-		}
-		// An entry point of the image's, with flags alone.
-		if slices.Contains(components, c.Name) {
-			return c.Name, line
-		}
-	}
-	return "", nil
 }
 
 // imageVersion is the version in the tag of a component's image, "" if it has none.
@@ -134,35 +126,48 @@ func imageVersion(pod *corev1.Pod, component string) string {
 	return ""
 }
 
+// process is the one that a Pod runs, without its gates.
+func (pod *systemPod) process() Process {
+	component := pod.line.component
+	return Process{Component: component, Instance: pod.Name, Node: pod.Spec.NodeName, Version: imageVersion(&pod.Pod, component), Gates: map[string]Value{}}
+}
+
 // pod reads a component by its metrics, and what it is told by its command line.
-func (r *reader) pod(ctx context.Context, pod *corev1.Pod, component string, args []string) {
-	p := Process{Component: component, Instance: pod.Name, Node: pod.Spec.NodeName, Version: imageVersion(pod, component), Gates: map[string]Value{}}
-	if s, err := r.podMetrics(ctx, pod, component); err == nil {
+func (r *reader) pod(ctx context.Context, pod systemPod) {
+	p := pod.process()
+	if s, err := r.podMetrics(ctx, &pod); err == nil {
 		p.Complete, p.Gates = true, sourced(s.gates, "its metrics")
 		if s.version != "" {
 			p.Version = s.version
 		}
 		r.conflicts(p, s)
 	}
-	r.told(&p, args, "the flags of Pod "+pod.Name)
+	r.told(&p, pod)
 	r.process(p)
 }
 
 // podMetrics reads metrics through the proxy of a Pod.
-func (r *reader) podMetrics(ctx context.Context, pod *corev1.Pod, component string) (*scrape, error) {
-	path := "/api/v1/namespaces/" + pod.Namespace + "/pods/" + fmt.Sprintf(metricsPorts[component], pod.Name) + "/proxy/metrics"
+func (r *reader) podMetrics(ctx context.Context, pod *systemPod) (*scrape, error) {
+	path := "/api/v1/namespaces/" + pod.Namespace + "/pods/" + fmt.Sprintf(metricsPorts[pod.line.component], pod.Name) + "/proxy/metrics"
 	return r.scrape(ctx, r.client.CoreV1().RESTClient(), path)
 }
 
-// told adds what a process is told by its command line.
-func (r *reader) told(p *Process, args []string, source string) {
-	set, err := parseGates(flagValues(args, gatesFlag)...)
+// told adds what a process is told by the command line of its Pod. What cannot be read of
+// that is a gap, unless the metrics have all values.
+func (r *reader) told(p *Process, pod systemPod) {
+	source := "the flags of Pod " + pod.Name
+	set, err := parseGates(flagValues(pod.line.args, gatesFlag)...)
+	why := pod.line.unread
 	if err != nil {
-		r.gap(Gap{Component: p.Component, Instances: []string{p.Instance}, Why: source + ": " + err.Error(), Next: "a command line that can be read"})
-		return
+		why = err.Error()
 	}
-	explicitly(p.Gates, set, source)
-	if values := flagValues(args, "emulated-version"); len(values) > 0 {
+	if p.Unread = why != ""; !p.Unread {
+		explicitly(p.Gates, set, source)
+	} else if !p.Complete {
+		setBy(p.Gates, set, source)
+		r.gap(Gap{Component: p.Component, Instances: []string{p.Instance}, Why: "its metrics do not answer, and " + why, Next: "its metrics, or a command line that can be read"})
+	}
+	if values := flagValues(pod.line.args, emulationFlag); len(values) > 0 {
 		for value := range strings.SplitSeq(values[len(values)-1], ",") {
 			component, version, found := strings.Cut(value, "=")
 			if !found {
@@ -177,27 +182,16 @@ func (r *reader) told(p *Process, args []string, source string) {
 
 // proxies reads kube-proxies: by their metrics where the first ones answer, and else by
 // the configuration that they share.
-func (r *reader) proxies(ctx context.Context) {
-	pods, err := r.pods(ctx, proxyLabel)
-	if err != nil {
-		why, next := explain(err, "list pods in the namespace kube-system")
-		r.gap(Gap{Component: Proxy, Why: why, Next: next})
-		return
-	}
-	if len(pods) == 0 {
-		r.gap(Gap{Component: Proxy, Why: "no Pod in kube-system has the label " + proxyLabel + ": nodes run it as a service, or do without it", Next: "the address of its metrics"})
-		return
-	}
-	r.expect(len(pods))
+func (r *reader) proxies(ctx context.Context, pods []systemPod) {
 	shared, configErr := r.proxyConfig(ctx)
 	// kubeadm has them listen on the loopback address of their nodes.
 	var silent atomic.Bool
 	var all sync.WaitGroup
-	next := make(chan corev1.Pod)
+	next := make(chan systemPod)
 	for range min(r.options.Parallel, len(pods)) {
 		all.Go(func() {
 			for pod := range next {
-				r.proxy(ctx, &pod, shared, configErr, &silent)
+				r.proxy(ctx, pod, shared, configErr, &silent)
 				r.finish()
 			}
 		})
@@ -232,11 +226,10 @@ func (r *reader) proxyConfig(ctx context.Context) (map[string]bool, error) {
 }
 
 // proxy reads one kube-proxy.
-func (r *reader) proxy(ctx context.Context, pod *corev1.Pod, shared map[string]bool, configErr error, silent *atomic.Bool) {
-	_, args := commandLine(pod, Proxy)
-	p := Process{Component: Proxy, Instance: pod.Name, Node: pod.Spec.NodeName, Version: imageVersion(pod, Proxy), Gates: map[string]Value{}}
+func (r *reader) proxy(ctx context.Context, pod systemPod, shared map[string]bool, configErr error, silent *atomic.Bool) {
+	p := pod.process()
 	if !silent.Load() {
-		s, err := r.podMetrics(ctx, pod, Proxy)
+		s, err := r.podMetrics(ctx, &pod)
 		if err == nil {
 			p.Complete, p.Gates = true, sourced(s.gates, "its metrics")
 			r.conflicts(p, s)
@@ -245,7 +238,7 @@ func (r *reader) proxy(ctx context.Context, pod *corev1.Pod, shared map[string]b
 		}
 	}
 	// With a configuration file kube-proxy does not look at flags of gates.
-	if len(flagValues(args, "config")) > 0 {
+	if len(flagValues(pod.line.args, configFlag)) > 0 {
 		if configErr != nil && !p.Complete {
 			why, next := explain(configErr, "get the ConfigMap "+proxyConfigMap+" in the namespace kube-system")
 			r.gap(Gap{Component: Proxy, Instances: []string{pod.Name}, Why: why, Next: next})
@@ -255,36 +248,59 @@ func (r *reader) proxy(ctx context.Context, pod *corev1.Pod, shared map[string]b
 			explicitly(p.Gates, shared, "the ConfigMap "+proxyConfigMap)
 		}
 	} else {
-		r.told(&p, args, "the flags of Pod "+pod.Name)
+		r.told(&p, pod)
 	}
 	r.process(p)
 }
 
+// ConfigMaps that kubeadm keeps for nodes and control planes that join.
+const (
+	kubeletConfig = "kubelet-config"
+	kubeadmConfig = "kubeadm-config"
+)
+
 // kubeadm reads what it gives to nodes that join.
 func (r *reader) kubeadm(ctx context.Context) {
-	kubelet, err := r.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})
-	if err != nil {
-		// Other installers have none.
-		return
+	r.kubeletConfiguration(ctx)
+	r.clusterConfiguration(ctx)
+}
+
+// joinData reads a key of a ConfigMap of kubeadm's for some components. Other installers
+// have none; any other error is a gap of these components.
+func (r *reader) joinData(ctx context.Context, name, key string, into any, components ...string) bool {
+	object, err := r.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false
 	}
+	gap := Gap{Next: "a configuration that can be read"}
+	if err != nil {
+		gap.Why, gap.Next = explain(err, "get the ConfigMap "+name+" in the namespace kube-system")
+	} else if err = yaml.Unmarshal([]byte(object.Data[key]), into); err != nil {
+		gap.Why = err.Error()
+	}
+	if err == nil {
+		return true
+	}
+	gap.Why = "what joins is told by the ConfigMap " + name + ", which could not be read: " + gap.Why
+	for _, component := range components {
+		gap.Component = component
+		r.gap(gap)
+	}
+	return false
+}
+
+// kubeletConfiguration reads what kubeadm gives to kubelets that join.
+func (r *reader) kubeletConfiguration(ctx context.Context) {
 	var config struct {
 		FeatureGates map[string]bool `json:"featureGates"`
 	}
-	const source = "the ConfigMap kubelet-config"
-	if err := yaml.Unmarshal([]byte(kubelet.Data["kubelet"]), &config); err != nil {
-		r.gap(Gap{Component: Kubelet, Why: source + ": " + err.Error(), Next: "a configuration that can be read"})
-		return
+	if r.joinData(ctx, kubeletConfig, "kubelet", &config, Kubelet) {
+		r.settings(Kubelet, config.FeatureGates, "the ConfigMap "+kubeletConfig)
 	}
-	r.settings(Kubelet, config.FeatureGates, source)
-	r.clusterConfiguration(ctx)
 }
 
 // clusterConfiguration reads what kubeadm gives to control planes that join.
 func (r *reader) clusterConfiguration(ctx context.Context) {
-	object, err := r.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
-	if err != nil {
-		return
-	}
 	// v1beta3 has a map of arguments, v1beta4 a list.
 	type section struct {
 		ExtraArgs any `json:"extraArgs"`
@@ -294,9 +310,8 @@ func (r *reader) clusterConfiguration(ctx context.Context) {
 		ControllerManager section `json:"controllerManager"`
 		Scheduler         section `json:"scheduler"`
 	}
-	const source = "the ConfigMap kubeadm-config"
-	if err := yaml.Unmarshal([]byte(object.Data["ClusterConfiguration"]), &config); err != nil {
-		r.gap(Gap{Component: APIServer, Why: source + ": " + err.Error(), Next: "a configuration that can be read"})
+	const source = "the ConfigMap " + kubeadmConfig
+	if !r.joinData(ctx, kubeadmConfig, "ClusterConfiguration", &config, APIServer, ControllerManager, Scheduler) {
 		return
 	}
 	for component, s := range map[string]section{APIServer: config.APIServer, ControllerManager: config.ControllerManager, Scheduler: config.Scheduler} {
@@ -332,6 +347,10 @@ func extraArgs(args any) []string {
 func (r *reader) settings(component string, gates map[string]bool, source string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.found.Joins == nil {
+		r.found.Joins = map[string]string{}
+	}
+	r.found.Joins[component] = source
 	for name, enabled := range gates {
 		r.found.Settings = append(r.found.Settings, Setting{Component: component, Gate: name, Enabled: enabled, Source: source})
 	}

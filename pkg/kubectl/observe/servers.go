@@ -27,7 +27,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -58,7 +57,13 @@ func (r *reader) servers(ctx context.Context) {
 		why, next := explain(err, "list endpointslices in the namespace default")
 		r.gap(Gap{Component: APIServer, Why: "how many there are is not known: " + why, Next: next})
 	}
-	expected := max(1, len(addresses), r.identities(ctx))
+	identities, err := r.identities(ctx)
+	if err != nil && len(addresses) < 2 {
+		// One address may be that of a balancer.
+		why, next := explain(err, "list leases in the namespace kube-system")
+		r.gap(Gap{Component: APIServer, Why: "how many there are behind one address is not known: " + why, Next: next})
+	}
+	expected := max(1, len(addresses), identities)
 	r.expect(expected)
 	found := r.direct(ctx, addresses)
 	var failed error
@@ -118,11 +123,11 @@ func (r *reader) addresses(ctx context.Context) ([]string, error) {
 }
 
 // identities is how many kube-apiservers have a Lease, which each renews where the gate
-// APIServerIdentity is on; 0 if that cannot be read.
-func (r *reader) identities(ctx context.Context) int {
+// APIServerIdentity is on.
+func (r *reader) identities(ctx context.Context) (int, error) {
 	list, err := r.client.CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: identityLabel})
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	n := 0
 	for _, lease := range list.Items {
@@ -130,7 +135,7 @@ func (r *reader) identities(ctx context.Context) int {
 			n++
 		}
 	}
-	return n
+	return n, nil
 }
 
 // identityLabel selects the Leases of kube-apiservers.
@@ -214,24 +219,26 @@ func (r *reader) conflicts(p Process, s *scrape) {
 // with /flagz off do not say which of their values are set. A server without an address of
 // its own is one of the Pods, and what all of them are told is true of it.
 func (r *reader) serverFlags() {
-	told := make([]Process, len(r.serverPods))
-	for i, pod := range r.serverPods {
-		_, args := commandLine(&pod, APIServer)
-		told[i] = Process{Component: APIServer, Instance: pod.Name, Node: pod.Spec.NodeName, Version: imageVersion(&pod, APIServer), Gates: map[string]Value{}}
-		r.told(&told[i], args, "the flags of Pod "+pod.Name)
-	}
 	servers := 0
 	for _, p := range r.found.Processes {
 		if p.Component == APIServer {
 			servers++
 		}
 	}
+	told := make([]Process, len(r.serverPods))
+	for i, pod := range r.serverPods {
+		told[i] = pod.process()
+		// What its command line does not show is no gap where servers answer.
+		told[i].Complete = servers > 0
+		r.told(&told[i], pod)
+		told[i].Complete = false
+	}
 	for i := range r.found.Processes {
 		p := &r.found.Processes[i]
 		if p.Component != APIServer {
 			continue
 		}
-		at := slices.IndexFunc(r.serverPods, func(pod corev1.Pod) bool {
+		at := slices.IndexFunc(r.serverPods, func(pod systemPod) bool {
 			host, _, _ := net.SplitHostPort(p.Instance)
 			return host != "" && (host == pod.Status.HostIP || host == pod.Status.PodIP)
 		})
@@ -248,8 +255,11 @@ func (r *reader) serverFlags() {
 	}
 }
 
-// alike is true if all are told the same.
+// alike is true if all are told the same, as far as that is known.
 func alike(told []Process) bool {
+	if slices.ContainsFunc(told, func(p Process) bool { return p.Unread }) {
+		return false
+	}
 	for _, p := range told[1:] {
 		if p.Emulates != told[0].Emulates || !maps.EqualFunc(p.Gates, told[0].Gates, func(a, b Value) bool { return a.Enabled == b.Enabled }) {
 			return false
@@ -267,14 +277,17 @@ func addFlags(p *Process, told Process, its bool) {
 	if its && p.Node == "" {
 		p.Node = told.Node
 	}
+	if told.Unread {
+		return
+	}
 	for _, v := range p.Gates {
 		if v.Explicit != nil {
 			return
 		}
 	}
-	set := map[string]bool{}
+	set, source := map[string]bool{}, ""
 	for name, v := range told.Gates {
-		set[name] = v.Enabled
+		set[name], source = v.Enabled, v.Source
 	}
-	explicitly(p.Gates, set, "")
+	explicitly(p.Gates, set, source)
 }

@@ -15,6 +15,7 @@ limitations under the License.
 */
 
 // Package stock runs "kubectl feature" against clusters of upstream's unmodified
-// binaries, which do not have the API features.k8s.io: kube-apiservers, and kubelets of
-// several minor versions, one of which has another value of a gate.
+// binaries, which do not have the API features.k8s.io: all components of one version,
+// kubelets of several minor versions, one of which has another value of a gate, and
+// kube-apiservers of older ones.
 package stock

@@ -51,14 +51,20 @@ type objects struct {
 }
 
 // fillings returns how many objects have something of the gate, as a command prints them.
-func fillings(t *testing.T, output string, inUse bool) (n int64) {
+func fillings(t *testing.T, output string, inUse bool) int64 {
+	t.Helper()
+	return counted(t, output, filling, inUse)
+}
+
+// counted returns how many objects have something of a gate, as a command prints them.
+func counted(t *testing.T, output, gate string, inUse bool) (n int64) {
 	t.Helper()
 	var o objects
 	if err := json.Unmarshal([]byte(output), &o); err != nil {
 		t.Fatalf("%v:\n%s", err, output)
 	}
 	for _, f := range o.Features {
-		if f.Name != filling {
+		if f.Name != gate {
 			continue
 		}
 		if f.InUse != inUse {

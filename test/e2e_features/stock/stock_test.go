@@ -90,9 +90,10 @@ func TestOlderServers(t *testing.T) {
 	for _, minor := range servers {
 		t.Run(minor, func(t *testing.T) {
 			c := framework.Start(t, localcluster.Config{
-				Only:      []string{localcluster.Etcd, localcluster.APIServer},
-				Binaries:  map[string]string{localcluster.APIServer: framework.OlderServer(t, minor)},
-				ExtraArgs: map[string][]string{localcluster.APIServer: {"--feature-gates=" + gate + "=true"}},
+				Only:         []string{localcluster.Etcd, localcluster.APIServer},
+				Binaries:     map[string]string{localcluster.APIServer: framework.OlderServer(t, minor)},
+				FeatureGates: tolerance + "=true",
+				ExtraArgs:    map[string][]string{localcluster.APIServer: {"--feature-gates=" + gate + "=true"}},
 			})
 			k := c.Kubectl("")
 			var list v1alpha1.FeatureList
@@ -112,6 +113,7 @@ func TestOlderServers(t *testing.T) {
 			if output, complaint := k.Run(t, "feature", "leftovers", gate); !strings.Contains(complaint, "it is on in kube-apiserver/") {
 				t.Errorf("leftovers of a gate that is on: %s\n%s", complaint, output)
 			}
+			checkOlderLeftovers(t, c)
 		})
 	}
 }

@@ -110,6 +110,9 @@ func (c *Cluster) Server(name string) string {
 	return fmt.Sprintf("https://127.0.0.1:%d", c.state.Ports[name])
 }
 
+// Port is the port of a component on loopback, 0 if it has none.
+func (c *Cluster) Port(name string) int { return c.state.Ports[name] }
+
 // EtcdEndpoint is the URL of etcd.
 func (c *Cluster) EtcdEndpoint() string {
 	return fmt.Sprintf("https://127.0.0.1:%d", c.state.Ports[Etcd])
