@@ -135,7 +135,7 @@ func standIn(t *testing.T, c *framework.Cluster, component string, command []str
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: component, Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": component}},
 		Spec: corev1.PodSpec{
-			SchedulerName: "nobody",
+			SchedulerName: "none",
 			Containers:    []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + framework.UpstreamVersion, Command: command}},
 		},
 	}
