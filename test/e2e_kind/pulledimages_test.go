@@ -27,6 +27,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +53,12 @@ type registry struct {
 
 func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// newRegistry makes an image of one file.
-func newRegistry(t *testing.T) *registry {
+// newRegistry makes an image of one file, by which it differs from other images: kubelet has
+// one record for all names of an image.
+func newRegistry(t *testing.T, file string) *registry {
 	var layer bytes.Buffer
 	files := tar.NewWriter(&layer)
-	if err := files.WriteHeader(&tar.Header{Name: "file", Mode: 0o644}); err != nil {
+	if err := files.WriteHeader(&tar.Header{Name: file, Mode: 0o644}); err != nil {
 		t.Fatal(err)
 	}
 	if err := files.Close(); err != nil {
@@ -68,7 +71,7 @@ func newRegistry(t *testing.T) *registry {
 		}
 		return data
 	}
-	config := encode(map[string]any{"architecture": "amd64", "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(layer.Bytes())}}})
+	config := encode(map[string]any{"architecture": runtime.GOARCH, "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(layer.Bytes())}}})
 	describe := func(kind string, data []byte) map[string]any {
 		return map[string]any{"mediaType": "application/vnd.oci.image." + kind, "digest": digest(data), "size": len(data)}
 	}
@@ -106,13 +109,14 @@ func (n *realNode) serveRegistry(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: newRegistry(t), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: newRegistry(t, path.Base(t.Name())), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	host := listener.Addr().String()
 	const script = `mkdir -p "/etc/containerd/certs.d/$1"
 printf 'server = "http://%s"\n' "$1" >"/etc/containerd/certs.d/$1/hosts.toml"
-printf '\n[plugins."io.containerd.cri.v1.images".registry]\n  config_path = "/etc/containerd/certs.d"\n' >>/etc/containerd/config.toml
+grep -q certs.d /etc/containerd/config.toml ||
+	printf '\n[plugins."io.containerd.cri.v1.images".registry]\n  config_path = "/etc/containerd/certs.d"\n' >>/etc/containerd/config.toml
 systemctl restart containerd`
 	n.Exec(n.name, "sh", "-ec", script, "sh", host)
 	return host
@@ -125,19 +129,17 @@ func (n *realNode) ensureSecretPulledImages(t *testing.T) {
 	host := n.serveRegistry(t)
 	image := host + "/private:v1"
 	n.createPullSecret(host)
-	with := n.createImagePod(t, "with-secret", image, []corev1.LocalObjectReference{{Name: registryUser}})
+	with := n.createImagePod(t, "with-secret", image, func(spec *corev1.PodSpec) {
+		spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: registryUser}}
+	})
 	running := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
 	was := waitForPodNamed(t, n.Cluster, with, "running", running)
 	record := n.Exec(n.name, "sh", "-c", "cat "+records+"/*")
 	if !strings.Contains(record, `"kubernetesSecrets"`) || !strings.Contains(record, host+"/private") {
 		t.Errorf("kubelet recorded %q, want the image with its Secret", record)
 	}
-	refused := func(pod *corev1.Pod) bool {
-		statuses := pod.Status.ContainerStatuses
-		return len(statuses) == 1 && statuses[0].State.Waiting != nil && strings.Contains(statuses[0].State.Waiting.Reason, "Pull")
-	}
-	without := n.createImagePod(t, "without-secret", image, nil)
-	waitForPodNamed(t, n.Cluster, without, "refused the image", refused)
+	without := n.createImagePod(t, "without-secret", image, withoutSecret)
+	waitForPodNamed(t, n.Cluster, without, "refused the image", refusedImage)
 
 	n.restart(gate, false, nil)
 	waitForPodNamed(t, n.Cluster, without, "running", running)
@@ -150,8 +152,14 @@ func (n *realNode) ensureSecretPulledImages(t *testing.T) {
 	}
 
 	n.restart(gate, true, nil)
-	again := n.createImagePod(t, "without-secret-again", image, nil)
-	waitForPodNamed(t, n.Cluster, again, "refused the image", refused)
+	again := n.createImagePod(t, "without-secret-again", image, withoutSecret)
+	waitForPodNamed(t, n.Cluster, again, "refused the image", refusedImage)
+}
+
+// refusedImage tells whether kubelet does not let a Pod have its image.
+func refusedImage(pod *corev1.Pod) bool {
+	statuses := pod.Status.ContainerStatuses
+	return len(statuses) == 1 && statuses[0].State.Waiting != nil && strings.Contains(statuses[0].State.Waiting.Reason, "Pull")
 }
 
 // createPullSecret creates the Secret for a registry.
@@ -167,20 +175,21 @@ func (n *realNode) createPullSecret(host string) {
 }
 
 // createImagePod creates a Pod with the image as a volume, and returns its name.
-func (n *realNode) createImagePod(t *testing.T, name, image string, secrets []corev1.LocalObjectReference) string {
+func (n *realNode) createImagePod(t *testing.T, name, image string, change func(*corev1.PodSpec)) string {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{
+			Name: "main", Image: pauseImage(t, n.Cluster, n.name), ImagePullPolicy: corev1.PullNever,
+			VolumeMounts: []corev1.VolumeMount{{Name: "image", MountPath: "/image"}},
+		}},
+		Volumes: []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent}}}},
+	}}
+	change(&pod.Spec)
 	n.Eventually("the Pod "+name+" to be created", func(ctx context.Context) error {
-		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.PodSpec{
-				ImagePullSecrets: secrets,
-				Containers: []corev1.Container{{
-					Name: "main", Image: pauseImage(t, n.Cluster, n.name), ImagePullPolicy: corev1.PullNever,
-					VolumeMounts: []corev1.VolumeMount{{Name: "image", MountPath: "/image"}},
-				}},
-				Volumes: []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent}}}},
-			},
-		}, metav1.CreateOptions{})
+		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
 	return name
 }
+
+// withoutSecret leaves a Pod as it is.
+func withoutSecret(*corev1.PodSpec) {}
