@@ -59,12 +59,15 @@ var kubeletTrials = []kubeletTrial{
 	{"StateWithoutPolicies", (*realNode).podLevelResourceManagers, nil},
 	trialOf(features.PodsAPI, (*realNode).podsAPI),
 	trialOf(features.RotateKubeletServerCertificate, (*realNode).rotateServerCertificate),
+	trialOf(features.ContainerCheckpoint, (*realNode).containerCheckpoint),
 	trialOf(features.QOSReserved, (*realNode).qosReserved),
 	trialOf(features.H2CContainerProbe, (*realNode).http2Probe),
 	trialOf(features.KubeletEnsureSecretPulledImages, (*realNode).ensureSecretPulledImages),
 	trialOf(features.KubeletServiceAccountTokenForCredentialProviders, (*realNode).tokensForPlugin),
 	{"ExclusiveCPUsAndMemory", (*realNode).exclusive, exclusiveGates},
 	trialOf(features.PodLevelResourceManagers, (*realNode).resourcesOfPods),
+	// It ends all Pods.
+	{"GracefulNodeShutdown", (*realNode).gracefulShutdown, []featuregate.Feature{features.GracefulNodeShutdown, features.GracefulNodeShutdownBasedOnPodPriority}},
 }
 
 // trialOf is a trial of one gate, whose name it has.

@@ -35,7 +35,6 @@ const (
 	locked    = "kubelet and kube-proxy of this version have the gate locked on, and emulate no other version"
 	noDevices = "nodes of kind have no driver of devices"
 	noDriver  = "nodes of kind have no CSI driver"
-	noLogind  = "nodes of kind have no logind, which shuts down in order"
 	windows   = "nodes of kind run Linux"
 )
 
@@ -64,8 +63,8 @@ var Trials = map[featuregate.Feature]Trial{
 		Seen: "the file stayed as it was; kubelet cannot set the volume up any more (event FailedMount), and did not start a container again that had ended",
 		Pods: mountsFail},
 	"ContainerCheckpoint": {Writes: "archives in checkpoints/",
-		Untried: "nodes of kind have no CRIU",
-		Pods:    runsOn},
+		Seen: "with Debian's CRIU installed, kubelet wrote an archive of a container, which ran on; the archive stayed",
+		Pods: runsOn},
 	"ContainerRestartRules": {Writes: "restarts by rules, in the status of containers",
 		Seen: "a rule started a container again whose policy is Never; with the gate off the same exit ended the Pod",
 		Pods: "runs on and is waited for; a container that exits is not started again by its rules"},
@@ -100,11 +99,11 @@ var Trials = map[featuregate.Feature]Trial{
 		Seen: "a server with TLS was ready, and not any more with the gate off",
 		Pods: "runs on and is waited for; probes fail, so it is not ready, and a liveness probe restarts its container"},
 	"GracefulNodeShutdown": {Writes: "/etc/systemd/logind.conf.d/99-kubelet.conf",
-		Untried: noLogind,
-		Pods:    runsOn},
+		Seen: "with Debian's dbus installed, logind ran; kubelet wrote the file, inhibited shutdowns, and ended all Pods as one was announced. The file stayed. kubelet did not start with this gate off before WindowsGracefulNodeShutdown was off, too",
+		Pods: runsOn},
 	"GracefulNodeShutdownBasedOnPodPriority": {Writes: "graceful_node_shutdown_state",
-		Untried: noLogind,
-		Pods:    runsOn},
+		Seen: "kubelet noted when the announced shutdown began and ended; the file stayed",
+		Pods: runsOn},
 	"H2CContainerProbe": {Writes: "the condition Ready, by probes",
 		Seen: "the probe asked by HTTP/2, to which the server answered with an error, and by HTTP/1.1 with the gate off. etcd, a static Pod, started again as kubelet got another value, either way",
 		Pods: "runs on and is waited for; a server without HTTP/1.1 fails its probes. Static Pods with probes by HTTP start again"},
