@@ -60,6 +60,8 @@ var kubeletTrials = []kubeletTrial{
 	trialOf(features.PodsAPI, (*realNode).podsAPI),
 	trialOf(features.RotateKubeletServerCertificate, (*realNode).rotateServerCertificate),
 	trialOf(features.ContainerCheckpoint, (*realNode).containerCheckpoint),
+	// The catalog has what a machine with cgroup v1 shows.
+	{"MemoryQoS", (*realNode).memoryQoS, nil},
 	trialOf(features.QOSReserved, (*realNode).qosReserved),
 	trialOf(features.H2CContainerProbe, (*realNode).http2Probe),
 	trialOf(features.KubeletEnsureSecretPulledImages, (*realNode).ensureSecretPulledImages),
