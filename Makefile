@@ -202,7 +202,7 @@ kind-run: kind-tools ## Run COMMAND="make kind-image kind-up kind-down", or anot
 .PHONY: kind-test
 kind-test: kind-tools ## Take a gate through on, used and off on a real node of kind; LONG=y adds three control planes and an upgrade with kubeadm; WHAT=TestOneNode runs one test.
 	go test -c -o $(OUT)/kind/kind.test ./test/e2e_kind
-	$(call run_with_kind,env KIND_TEST=y LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)',-fresh -cluster kind-test) | tee -i $(OUT)/kind/test.txt
+	$(call run_with_kind,env KIND_TEST=y LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)',-fresh -cluster kind-test, -own) | tee -i $(OUT)/kind/test.txt
 
 # Which of upstream's specs kind-conformance runs: those whose labels match ginkgo's
 # filter LABELS and whose names match FOCUS, PROCESSES at a time. Time on small machines
@@ -217,7 +217,7 @@ kind-conformance: kind-tools ## Run upstream's conformance tests on a cluster of
 	$(call run_with_kind,env KIND_TEST=y LABELS='$(LABELS)' FOCUS='$(FOCUS)' PROCESSES='$(PROCESSES)' OUT="$(OUT_DIR)" $(OUT)/kind/conformance.test -test.v -test.timeout 8h -test.run TestConformance,-fresh -cluster kind-test, -e2e) | tee -i $(OUT)/kind/conformance.txt
 
 .PHONY: update-kind-lock
-update-kind-lock: $(TOOLS)/kind-build ## Write build/kind/debian.lock and e2e.lock with Debian's newest packages.
+update-kind-lock: $(TOOLS)/kind-build ## Write build/kind/debian.lock, e2e.lock and trials.lock with Debian's newest packages.
 	$(TOOLS)/kind-build lock -dir $(OUT)/kind $(DEBIAN_MIRRORS)
 
 .PHONY: update-release-lock

@@ -92,7 +92,7 @@ func withoutExit(err error) string {
 type options struct {
 	root, dir, release, kind, offline string
 	cluster                           string
-	previous, e2e, fresh, input       bool
+	previous, own, e2e, fresh, input  bool
 	apt                               rootfs.Apt
 	args                              []string
 }
@@ -109,6 +109,7 @@ func run(ctx context.Context, args []string) error {
 	set.StringVar(&o.kind, "kind", "", "the directory of kind's module")
 	set.StringVar(&o.offline, "offline", "auto", "yes: make what kind would pull; no: let kind pull it; auto: whichever works")
 	set.BoolVar(&o.previous, "previous", false, "build upstream's minor version before, too, for upgrades from it")
+	set.BoolVar(&o.own, "own", false, "make what tests of this repository bring into nodes, too: images of its own, and packages")
 	set.BoolVar(&o.e2e, "e2e", false, "make upstream's end-to-end tests, their images, and upstream's unchanged version, too")
 	set.StringVar(&o.cluster, "cluster", "", "the cluster that the command of run creates; in a daemon that was there, what is left of others is not the command's")
 	set.BoolVar(&o.fresh, "fresh", false, "remove that cluster before and after the command of run, whose own it is")
@@ -136,7 +137,7 @@ func run(ctx context.Context, args []string) error {
 func log(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 func (o options) lock(ctx context.Context) error {
-	return errors.Join(base.NodePackages.WriteLock(ctx, o.root, o.apt), base.TestPackages.WriteLock(ctx, o.root, o.apt))
+	return errors.Join(base.NodePackages.WriteLock(ctx, o.root, o.apt), base.TestPackages.WriteLock(ctx, o.root, o.apt), base.TrialPackages.WriteLock(ctx, o.root, o.apt))
 }
 
 // builder has the programs that are built into the directory.

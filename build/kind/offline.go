@@ -55,6 +55,9 @@ type made struct {
 	// Previous is the server archive of the minor version before, and Same upstream's
 	// of the version that ships; they are empty if they were not asked for.
 	Previous, Same string
+	// OwnImages are archives of base.OwnImages, and Trials files of base.TrialPackages,
+	// if they were asked for.
+	OwnImages, Trials []string
 	// TestImages are archives of images that upstream's tests run, and NoImages the
 	// names of those that are not made. Both are empty where nodes can pull them.
 	TestImages, NoImages []string
@@ -77,6 +80,14 @@ func (o options) fetch(ctx context.Context) error {
 	var m made
 	if o.previous {
 		if m.Previous, err = o.pack(ctx, upstream.Previous, "previous"); err != nil {
+			return err
+		}
+	}
+	if o.own {
+		if m.OwnImages, err = o.makeOwn(ctx); err != nil {
+			return err
+		}
+		if m.Trials, err = base.TrialPackages.Fetch(ctx, o.root, o.apt); err != nil {
 			return err
 		}
 	}
@@ -187,6 +198,24 @@ func (o options) make(ctx context.Context, m *made) error {
 	return base.WriteImages(ctx, dir, o.builder(), busybox, append(node, balancer))
 }
 
+// makeOwn makes images of this repository's own, also where kind's can be pulled.
+func (o options) makeOwn(ctx context.Context) ([]string, error) {
+	debs, err := base.NodePackages.Fetch(ctx, o.root, o.apt, busyboxPackage)
+	if err != nil {
+		return nil, err
+	}
+	busybox, err := o.busybox(ctx, debs)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(o.dir, "images")
+	var files []string
+	for _, name := range base.OwnImages {
+		files = append(files, base.ImageFile(dir, name))
+	}
+	return files, base.WriteImages(ctx, dir, o.builder(), busybox, base.OwnImages)
+}
+
 // pack makes the server archive of an unchanged version, unless it is there of the same
 // inputs.
 func (o options) pack(ctx context.Context, source upstream.Source, name string) (string, error) {
@@ -249,11 +278,14 @@ func (o options) makeTests(ctx context.Context, offline bool, m *made) (err erro
 	return err
 }
 
+// busyboxPackage is Debian's package of a static busybox.
+const busyboxPackage = "busybox-static"
+
 // busybox unpacks Debian's static one.
 func (o options) busybox(ctx context.Context, debs []string) (string, error) {
-	i := slices.IndexFunc(debs, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "busybox-static_") })
+	i := slices.IndexFunc(debs, func(file string) bool { return strings.HasPrefix(filepath.Base(file), busyboxPackage+"_") })
 	if i < 0 {
-		return "", fmt.Errorf("%s has no busybox-static: run \"make update-kind-lock\"", base.NodePackages.LockFile(o.root))
+		return "", fmt.Errorf("%s has no %s: run \"make update-kind-lock\"", base.NodePackages.LockFile(o.root), busyboxPackage)
 	}
 	dir := filepath.Join(o.dir, "busybox")
 	if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", debs[i], dir).CombinedOutput(); err != nil {
@@ -308,6 +340,7 @@ func (o options) inside(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, o.args[0], o.args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "KIND_PREVIOUS_RELEASE="+m.Previous, "KIND_SAME_RELEASE="+m.Same,
+		"KIND_OWN_IMAGES="+strings.Join(m.OwnImages, ","), "KIND_TRIAL_PACKAGES="+strings.Join(m.Trials, ","),
 		"KIND_TEST_IMAGES="+strings.Join(m.TestImages, ","), "KIND_NO_IMAGES="+strings.Join(m.NoImages, ","))
 	end := os.Interrupt
 	if host.HasTerminal(os.Stdin) {

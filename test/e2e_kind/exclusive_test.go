@@ -50,11 +50,7 @@ const exclusivePod = "exclusive"
 // keeps both with the gates off, and is not resized any more.
 func (n *realNode) exclusive(t *testing.T) {
 	n.stopDNS()
-	static := map[string]any{
-		"kubeReserved":     map[string]any{"cpu": "100m", "memory": "100Mi"},
-		"cpuManagerPolicy": "static", "memoryManagerPolicy": "Static",
-		"reservedMemory": []any{map[string]any{"numaNode": int64(0), "limits": map[string]any{"memory": "100Mi"}}},
-	}
+	static := staticPolicies()
 	options := map[string]any{"cpuManagerPolicyOptions": map[string]any{"align-by-socket": "true", "distribute-cpus-across-numa": "true"}}
 	n.withGates(true, true, static, options)
 	n.createExclusivePod(t)
@@ -69,6 +65,11 @@ func (n *realNode) exclusive(t *testing.T) {
 	given := n.givenTo(t, was)
 	if !strings.Contains(given, `"size":67108864`) {
 		t.Errorf("the Pod has %s, want 64Mi of memory", given)
+	}
+	uid := string(was.UID)
+	cpus := n.cpus(t)
+	if baseline := cpus.Baselines[uid]["main"].Baseline; baseline == "" || baseline != cpus.Entries[uid]["main"] {
+		t.Errorf("the Pod has the CPUs %q and the baselines %q, want the same one", cpus.Entries[uid], cpus.Baselines[uid])
 	}
 
 	n.withGates(false, false, map[string]any{"cpuManagerPolicyOptions": nil})
@@ -87,29 +88,65 @@ func (n *realNode) exclusive(t *testing.T) {
 	if now := n.givenTo(t, was); now != given {
 		t.Errorf("the Pod had %s, and has %s with the gates off", given, now)
 	}
-	n.Eventually("the Pod to be gone", func(ctx context.Context) error {
-		err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, exclusivePod, metav1.DeleteOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, errors.New("it is there"))
-	})
+	n.deletePod(exclusivePod)
+	n.waitForgotten(t, cpuState, uid)
+	if baselines := n.cpus(t).Baselines; len(baselines) > 0 {
+		t.Errorf("kubelet with the gate off wrote the baselines %q", baselines)
+	}
 	// The manager of memory forgets Pods that are gone when it has another to decide about.
-	framework.Eventually(t, "kubelet to forget the Pod's CPU", func() error {
-		if file := n.Exec(n.name, "cat", root+"cpu_manager_state"); strings.Contains(file, string(was.UID)) {
-			return fmt.Errorf("it has %s", file)
-		}
-		return nil
-	})
+	if file := n.Exec(n.name, "cat", memoryState); !strings.Contains(file, uid) {
+		t.Errorf("%s forgot the Pod before another started: %s", memoryState, file)
+	}
+	createPlainPod(t, n.Cluster)
+	n.waitForgotten(t, memoryState, uid)
+	n.deletePod(podName)
 	for name := range static {
 		static[name] = nil
 	}
 	n.withGates(false, true, static)
 }
 
+// deletePod deletes a Pod and waits until it is gone.
+func (n *realNode) deletePod(name string) {
+	n.Eventually("the Pod "+name+" to be gone", func(ctx context.Context) error {
+		err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+}
+
+// waitForgotten waits until a file of kubelet does not have a Pod, which is gone.
+func (n *realNode) waitForgotten(t *testing.T, file, uid string) {
+	framework.Eventually(t, "kubelet to forget the Pod in "+file, func() error {
+		if content := n.Exec(n.name, "cat", file); strings.Contains(content, uid) {
+			return fmt.Errorf("it has %s", content)
+		}
+		return nil
+	})
+}
+
+// staticPolicies are the fields of kubelet's configuration with which Pods get CPUs and
+// memory of their own.
+func staticPolicies() map[string]any {
+	return map[string]any{
+		"kubeReserved":     map[string]any{"cpu": "100m", "memory": "100Mi"},
+		"cpuManagerPolicy": "static", "memoryManagerPolicy": "Static",
+		"reservedMemory": []any{map[string]any{"numaNode": int64(0), "limits": map[string]any{"memory": "100Mi"}}},
+	}
+}
+
 // withGates starts kubelet with the gates and fields of its configuration. Other policies
 // need new files.
 func (n *realNode) withGates(value, newFiles bool, fields ...map[string]any) {
+	n.configure(value, newFiles, fields...)
+	n.RestartKubelet(n.name)
+	n.WaitForKubelet(n.name)
+}
+
+// configure is withGates for a kubelet that is stopped, and stays so.
+func (n *realNode) configure(value, newFiles bool, fields ...map[string]any) {
 	n.Exec(n.name, "systemctl", "stop", "kubelet")
 	n.EditKubelet(n.name, func(data []byte) (_ []byte, err error) {
 		for _, gate := range exclusiveGates {
@@ -127,10 +164,8 @@ func (n *realNode) withGates(value, newFiles bool, fields ...map[string]any) {
 		return data, nil
 	})
 	if newFiles {
-		n.Exec(n.name, "rm", "-f", root+"cpu_manager_state", root+"memory_manager_state")
+		n.Exec(n.name, "rm", "-f", cpuState, memoryState)
 	}
-	n.RestartKubelet(n.name)
-	n.WaitForKubelet(n.name)
 }
 
 // stopDNS has CoreDNS give its CPUs back: a whole one has to be free.
@@ -175,14 +210,13 @@ func (n *realNode) resizeMemory(memory string) {
 // Pod's CPUs and memory.
 func (n *realNode) givenTo(t *testing.T, pod *corev1.Pod) string {
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	pid := strings.TrimSpace(n.Exec(n.name, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", id))
-	cpus := strings.TrimSpace(n.Exec(n.name, "sed", "-n", `s/^Cpus_allowed_list:\s*//p`, "/proc/"+pid+"/status"))
+	cpus := n.allowedCPUs(id)
 	if cpus == "" || strings.ContainsAny(cpus, ",-") {
 		t.Errorf("the Pod's process may use the CPUs %q, want one", cpus)
 	}
 	given := "the CPU " + cpus
-	for _, file := range []string{"cpu_manager_state", "memory_manager_state"} {
-		_, entry, found := strings.Cut(n.Exec(n.name, "cat", root+file), string(pod.UID)+`":`)
+	for _, file := range []string{cpuState, memoryState} {
+		_, entry, found := strings.Cut(n.Exec(n.name, "cat", file), string(pod.UID)+`":`)
 		if !found {
 			t.Errorf("%s has nothing of the Pod", file)
 		}
@@ -190,4 +224,10 @@ func (n *realNode) givenTo(t *testing.T, pod *corev1.Pod) string {
 		given += "; " + file + ": " + entry
 	}
 	return given
+}
+
+// allowedCPUs are the CPUs that a container's process may use.
+func (n *realNode) allowedCPUs(container string) string {
+	pid := strings.TrimSpace(n.Exec(n.name, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", container))
+	return strings.TrimSpace(n.Exec(n.name, "sed", "-n", `s/^Cpus_allowed_list:\s*//p`, "/proc/"+pid+"/status"))
 }

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -146,7 +147,7 @@ func (n *usedNode) hasQuota(pod string) error {
 
 // records returns an error unless kubelet's file of what it gave to Pods has a text about one.
 func (n *usedNode) records(pod, text string) error {
-	_, after, _ := strings.Cut(n.shell("cat "+root+"allocated_pods_state"), string(n.pod(pod).UID))
+	_, after, _ := strings.Cut(n.shell("cat "+allocations), string(n.pod(pod).UID))
 	if entry, _, _ := strings.Cut(strings.ReplaceAll(after, `\`, ""), "ContainerResources"); !strings.Contains(strings.ReplaceAll(after, `\`, ""), text) {
 		return fmt.Errorf("the record of %s is %q, want one with %q", pod, entry, text)
 	}
@@ -162,6 +163,34 @@ func podResized(n *usedNode) error {
 	return n.hasQuota("pod-resources")
 }
 
+// allocations is kubelet's file of what it gave to Pods.
+const allocations = root + "allocated_pods_state"
+
+// recorded are the names of Pods that kubelet's file of what it gave to Pods has.
+func (n *usedNode) recorded() (names []string) {
+	records := n.shell("cat " + allocations)
+	for name, pod := range n.before {
+		if strings.Contains(records, string(pod.UID)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkRecorded checks that the file has Pods, which are gone. kubelet writes it again only
+// for another Pod.
+func (n *usedNode) checkRecorded(names []string) {
+	if len(names) == 0 {
+		n.t.Errorf("%s had none of the Pods while they ran", allocations)
+	}
+	now := n.recorded()
+	for _, name := range names {
+		if !slices.Contains(now, name) {
+			n.t.Errorf("%s forgot the Pod %s before it was written for another: it has %q", allocations, name, now)
+		}
+	}
+}
+
 // podStaysResized returns an error unless the fields of status are gone and the cgroup is as
 // it was resized.
 func podStaysResized(n *usedNode) error {
@@ -172,7 +201,7 @@ func podStaysResized(n *usedNode) error {
 	return n.hasQuota("pod-resources")
 }
 
-// createSources creates the Secret and the bundle that volumes have.
+// createSources creates the Secret and the bundle that volumes have, and claims.
 func (n *usedNode) createSources() {
 	n.Eventually("the Secret to be created", func(ctx context.Context) error {
 		_, err := n.Kube.CoreV1().Secrets(metav1.NamespaceDefault).Create(ctx, &corev1.Secret{
@@ -181,4 +210,5 @@ func (n *usedNode) createSources() {
 		return err
 	})
 	n.createBundle()
+	n.createClaims()
 }

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
 	"k8s.io/utils/ptr"
 )
 
@@ -58,7 +60,7 @@ func (n *usedNode) shellPod(name, script string, change func(*corev1.PodSpec)) *
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To[int64](1),
 			Containers: []corev1.Container{{
-				Name: "main", Image: nodeImage(n.t, n.Cluster, n.name, "docker.io/kindest/local-path-helper"), ImagePullPolicy: corev1.PullNever,
+				Name: "main", Image: kindcluster.ShellImage, ImagePullPolicy: corev1.PullNever,
 				Command: []string{"sh", "-c", script}, VolumeMounts: []corev1.VolumeMount{{Name: data, MountPath: "/data"}},
 			}},
 			Volumes: []corev1.Volume{{Name: data, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
@@ -71,7 +73,7 @@ func (n *usedNode) shellPod(name, script string, change func(*corev1.PodSpec)) *
 // etcdPod is a Pod with a server that a probe asks.
 func (n *usedNode) etcdPod(name, scheme string, probe corev1.ProbeHandler, flags ...string) *corev1.Pod {
 	return n.shellPod(name, "", func(spec *corev1.PodSpec) {
-		spec.Containers[0].Image = nodeImage(n.t, n.Cluster, n.name, "registry.k8s.io/etcd")
+		spec.Containers[0].Image = n.etcd
 		spec.Containers[0].Command = append([]string{
 			"/usr/local/bin/etcd", "--data-dir=/data/etcd", "--listen-peer-urls=http://127.0.0.1:2380",
 			"--listen-client-urls=" + scheme + "://0.0.0.0:2379", "--advertise-client-urls=" + scheme + "://127.0.0.1:2379",
@@ -106,12 +108,11 @@ func (n *usedNode) restarting(name string) *corev1.Pod {
 	})
 }
 
-// createPods creates what the gates are used with, and resizes what can be.
-func (n *usedNode) createPods() {
-	n.createSources()
+// pods are the Pods that the gates are used with.
+func (n *usedNode) pods() []*corev1.Pod {
 	http2 := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(2379), Protocol: ptr.To(corev1.HTTPProtocolHTTP2)}}
 	overTLS := corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 2379, Mode: ptr.To(corev1.GRPCProbeModeTLS)}}
-	for _, pod := range []*corev1.Pod{
+	return []*corev1.Pod{
 		n.restarting(restartAll), n.restarting("restart-rule"),
 		n.shellPod("users-on-host", forever, func(spec *corev1.PodSpec) { spec.HostNetwork, spec.HostUsers = true, ptr.To(false) }),
 		// The scheduler finds no node for it.
@@ -149,7 +150,13 @@ func (n *usedNode) createPods() {
 		n.shellPod("memory-volume", forever, func(spec *corev1.PodSpec) {
 			spec.Volumes[0].EmptyDir = &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("10Mi"))}
 		}),
-	} {
+	}
+}
+
+// createPods creates what the gates are used with, and resizes what can be.
+func (n *usedNode) createPods() {
+	n.createSources()
+	for _, pod := range slices.Concat(n.pods(), n.devicePods()) {
 		n.createPod(pod)
 	}
 	n.signCertificates()
@@ -209,7 +216,7 @@ func (n *usedNode) checkForgotten() {
 		spec.Tolerations = []corev1.Toleration{{Key: taintKey, Operator: corev1.TolerationOpExists}}
 	}))
 	framework.Eventually(n.t, "kubelet to forget the Pods", func() error {
-		records, directories := n.shell("cat "+root+"allocated_pods_state"), n.shell("ls "+root+"pods")
+		records, directories := n.shell("cat "+allocations), n.shell("ls "+root+"pods")
 		var known []string
 		for name, pod := range n.before {
 			if strings.Contains(records, string(pod.UID)) || strings.Contains(directories, string(pod.UID)) {

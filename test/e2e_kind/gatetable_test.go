@@ -72,7 +72,7 @@ func gateUses() []gateUse {
 		{gate: features.AtomicWriteVolumeUserFields, pod: "file-users", waits: true,
 			used: func(n *usedNode) error { return want("the file", n.inPod("file-users", "cat", "/secret/key"), "old") },
 			left: fileGoesToRoot},
-		{gate: features.ClusterTrustBundleProjection, pod: "trust", waits: true,
+		{gate: features.ClusterTrustBundleProjection, pod: "trust", waits: true, stuck: true,
 			used: func(n *usedNode) error { return n.hasBundle("trust") },
 			left: func(n *usedNode) error {
 				if err := errors.Join(n.hasBundle("trust"), n.hasEvent("trust", failedMount, "ClusterTrustBundle projection is not supported")); err != nil {
@@ -81,10 +81,14 @@ func gateUses() []gateUse {
 				n.stopContainer("trust")
 				return nil
 			}},
-		{gate: features.PodCertificateRequest, pod: "certificate", waits: true,
+		{gate: features.PodCertificateRequest, pod: "certificate", waits: true, stuck: true,
 			used: func(n *usedNode) error { return n.hasCertificate("certificate") },
 			left: func(n *usedNode) error {
-				return errors.Join(n.hasCertificate("certificate"), n.hasEvent("certificate", failedMount, "unimplemented"))
+				if err := errors.Join(n.hasCertificate("certificate"), n.hasEvent("certificate", failedMount, "unimplemented")); err != nil {
+					return err
+				}
+				n.stopContainer("certificate")
+				return nil
 			}},
 		{gate: features.EmptyDirVolumeMode, pod: "mode", waits: true, used: hasMode, left: hasMode},
 		{gate: features.EnvFiles, pod: "env-file", waits: true,
@@ -109,7 +113,35 @@ func gateUses() []gateUse {
 			left: func(n *usedNode) error {
 				return n.declares(features.InPlacePodVerticalScalingMemoryBackedVolumes, false)
 			}},
-		declared(features.DRANodeAllocatableResources), declared(features.DRAOptionalNodeOperations), declared(features.ExtendWebSocketsToKubelet),
+		{gate: features.DRANodeAllocatableResources, pod: claimed,
+			used: func(n *usedNode) error {
+				return errors.Join(n.declares(features.DRANodeAllocatableResources, true), n.hasMemoryOfClaim(true))
+			},
+			left: func(n *usedNode) error {
+				return errors.Join(n.declares(features.DRANodeAllocatableResources, false), n.hasMemoryOfClaim(false))
+			}},
+		{gate: features.DRAOptionalNodeOperations, pod: claimed, waits: true,
+			used: func(n *usedNode) error {
+				return errors.Join(n.declares(features.DRAOptionalNodeOperations, true), n.knowsClaim(claimed, "skipNodeOperations"))
+			},
+			left: func(n *usedNode) error {
+				return errors.Join(n.declares(features.DRAOptionalNodeOperations, false), n.knowsClaim(claimed, "skipNodeOperations"))
+			}},
+		{gate: features.ResourceHealthStatus, pod: devicePod,
+			used: func(n *usedNode) error {
+				return errors.Join(n.hasHealth(devicePod, "", true), n.knowsDevice(devicePod))
+			},
+			left: func(n *usedNode) error {
+				return errors.Join(n.hasHealth(devicePod, "", false), n.knowsDevice(devicePod))
+			}},
+		{gate: features.ResourceHealthStatusMessage, pod: healthPod,
+			used: func(n *usedNode) error {
+				return errors.Join(n.hasHealth(healthPod, healthMessage, true), n.knowsClaim(healthPod, healthDriver))
+			},
+			left: func(n *usedNode) error {
+				return errors.Join(n.hasHealth(healthPod, healthMessage, false), n.knowsClaim(healthPod, healthDriver))
+			}},
+		declared(features.ExtendWebSocketsToKubelet),
 		{gate: features.KubeletInUserNamespace,
 			used: func(n *usedNode) error { return n.saysWhetherInUserNamespace(true) },
 			left: func(n *usedNode) error { return n.saysWhetherInUserNamespace(false) }},

@@ -54,6 +54,8 @@ type gateUse struct {
 	deleted bool
 	// left returns an error until the node and the Pod are as they stay with the gate off.
 	left func(*usedNode) error
+	// stuck is true if left ends the Pod's container, which kubelet cannot start again.
+	stuck bool
 }
 
 // usedNode is the node on which the gates are used.
@@ -61,6 +63,8 @@ type usedNode struct {
 	*kindcluster.Cluster
 	t    *testing.T
 	name string
+	// etcd is the image of etcd that the node has.
+	etcd string
 	// before has the Pods as they were with the gates on.
 	before map[string]*corev1.Pod
 	// authority signs certificates of Pods.
@@ -71,7 +75,9 @@ type usedNode struct {
 // the catalog says: what the node wrote, what becomes of the Pod, and what stays.
 func TestGatesWithPods(t *testing.T) {
 	c := kindcluster.Create(t, kindcluster.Config{ProxyMode: "nftables"})
+	c.LoadOwnImages()
 	n := &usedNode{Cluster: c, t: t, name: c.ControlPlanes[0], before: map[string]*corev1.Pod{}, authority: newAuthority(t)}
+	n.etcd = nodeImage(t, c, n.name, "registry.k8s.io/etcd")
 	first, last := gateUses(), lateGateUses()
 	etcd, histories := c.Etcd(), map[featuregate.Feature]*framework.History{}
 	for _, use := range slices.Concat(first, last) {
@@ -86,14 +92,22 @@ func TestGatesWithPods(t *testing.T) {
 		n.checkUsed(t, use)
 	}
 	n.turnOff(first, histories)
-	n.checkNotStarted("trust")
+	for _, use := range first {
+		if use.stuck {
+			n.checkNotStarted(use.pod)
+		}
+	}
+	recorded := n.recorded()
 	n.deletePods(first)
+	n.checkRecorded(recorded)
+	n.deleteClaims()
 
 	// The other Pods of the node go with the taint.
 	n.taint()
 	n.checkUsed(t, last[1])
 	n.turnOff(last, histories, features.PodLevelResourcesFixDefaulting, features.PodLevelResourcesFixKubeletQOSClass)
 	n.deletePods(last)
+	n.checkRecorded([]string{"pod-resources"})
 	n.checkForgotten()
 	stores := map[featuregate.Feature]bool{}
 	for _, e := range catalog.All() {

@@ -28,8 +28,8 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
 	"k8s.io/kubernetes-features/test/e2e_kind/nodeconfig"
@@ -41,14 +41,40 @@ import (
 func TestGatesOfKubelet(t *testing.T) {
 	c := kindcluster.Create(t, kindcluster.Config{})
 	n := &realNode{Cluster: c, t: t, name: c.ControlPlanes[0]}
-	t.Run(string(features.PodLevelResourceManagers), n.podLevelResourceManagers)
-	t.Run(string(features.PodsAPI), n.podsAPI)
-	t.Run(string(features.RotateKubeletServerCertificate), n.rotateServerCertificate)
-	t.Run(string(features.ContainerCheckpoint), n.containerCheckpoint)
-	t.Run(string(features.QOSReserved), n.qosReserved)
-	t.Run(string(features.H2CContainerProbe), n.http2Probe)
-	t.Run(string(features.KubeletEnsureSecretPulledImages), n.ensureSecretPulledImages)
-	t.Run("ExclusiveCPUsAndMemory", n.exclusive)
+	for _, trial := range kubeletTrials {
+		t.Run(trial.name, func(t *testing.T) { trial.run(n, t) })
+	}
+}
+
+// kubeletTrial is a part of TestGatesOfKubelet.
+type kubeletTrial struct {
+	name string
+	run  func(*realNode, *testing.T)
+	// gates are those that it turns off, and of which the catalog says what was seen.
+	gates []featuregate.Feature
+}
+
+// kubeletTrials are in the order in which they run.
+var kubeletTrials = []kubeletTrial{
+	{"StateWithoutPolicies", (*realNode).podLevelResourceManagers, nil},
+	trialOf(features.PodsAPI, (*realNode).podsAPI),
+	trialOf(features.RotateKubeletServerCertificate, (*realNode).rotateServerCertificate),
+	trialOf(features.ContainerCheckpoint, (*realNode).containerCheckpoint),
+	// The catalog has what a machine with cgroup v1 shows.
+	{"MemoryQoS", (*realNode).memoryQoS, nil},
+	trialOf(features.QOSReserved, (*realNode).qosReserved),
+	trialOf(features.H2CContainerProbe, (*realNode).http2Probe),
+	trialOf(features.KubeletEnsureSecretPulledImages, (*realNode).ensureSecretPulledImages),
+	trialOf(features.KubeletServiceAccountTokenForCredentialProviders, (*realNode).tokensForPlugin),
+	{"ExclusiveCPUsAndMemory", (*realNode).exclusive, exclusiveGates},
+	trialOf(features.PodLevelResourceManagers, (*realNode).resourcesOfPods),
+	// It ends all Pods.
+	{"GracefulNodeShutdown", (*realNode).gracefulShutdown, []featuregate.Feature{features.GracefulNodeShutdown, features.GracefulNodeShutdownBasedOnPodPriority}},
+}
+
+// trialOf is a trial of one gate, whose name it has.
+func trialOf(gate featuregate.Feature, run func(*realNode, *testing.T)) kubeletTrial {
+	return kubeletTrial{string(gate), run, []featuregate.Feature{gate}}
 }
 
 // realNode is a node whose kubelet gets a configuration for each gate.
@@ -60,6 +86,11 @@ type realNode struct {
 
 // root is kubelet's root directory.
 const root = "/var/lib/kubelet/"
+
+// configureGate sets a gate in the configuration of kubelet, which does not start again for that.
+func (n *realNode) configureGate(gate string, value bool) {
+	n.EditKubelet(n.name, func(data []byte) ([]byte, error) { return nodeconfig.SetGate(data, gate, value) })
+}
 
 // restart starts kubelet with a gate and fields of its configuration; a nil field is unset.
 func (n *realNode) restart(gate string, value bool, fields map[string]any) {
@@ -95,7 +126,7 @@ func (n *realNode) waitFor(t *testing.T, file string) {
 // are the same with the gate on and off, so that kubelet starts beside either.
 func (n *realNode) podLevelResourceManagers(t *testing.T) {
 	gate := string(features.PodLevelResourceManagers)
-	files := []string{root + "cpu_manager_state", root + "memory_manager_state"}
+	files := []string{cpuState, memoryState}
 	written := map[bool]map[string]string{}
 	for _, on := range []bool{false, true} {
 		n.Exec(n.name, append([]string{"rm"}, files...)...)
@@ -188,41 +219,6 @@ func (n *realNode) rotateServerCertificate(t *testing.T) {
 	if !n.has(current) {
 		t.Errorf("%s went, and the catalog says that it stays", current)
 	}
-}
-
-// containerCheckpoint asks for a checkpoint, which needs CRIU in the node.
-func (n *realNode) containerCheckpoint(t *testing.T) {
-	gate := string(features.ContainerCheckpoint)
-	n.restart(gate, true, nil)
-	n.permit()
-	using := createPlainPod(t, n.Cluster)
-	checkpoints := "https://" + n.name + ":10250/checkpoint/" + using.Namespace + "/" + using.Name + "/" + using.Spec.Containers[0].Name
-	answer := n.Exec(n.name, "curl", "--silent", "--insecure", "--request", "POST",
-		"--cert", "/etc/kubernetes/pki/apiserver-kubelet-client.crt", "--key", "/etc/kubernetes/pki/apiserver-kubelet-client.key", checkpoints)
-	if strings.Contains(answer, "criu binary not found") {
-		t.Skipf("no checkpoint can be made in this node: %s", answer)
-	}
-	if !strings.Contains(answer, `"items"`) {
-		t.Fatalf("kubelet answers %q, want the names of archives", answer)
-	}
-	archives := n.Exec(n.name, "ls", root+"checkpoints")
-	n.restart(gate, false, nil)
-	if after := n.Exec(n.name, "ls", root+"checkpoints"); after != archives {
-		t.Errorf("the archives were %q with the gate on, and are %q with it off", archives, after)
-	}
-}
-
-// permit lets kube-apiserver's client ask kubelet for checkpoints, which kubeadm's roles do
-// not.
-func (n *realNode) permit() {
-	n.Eventually("requests for checkpoints to be permitted", func(ctx context.Context) error {
-		_, err := n.Kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "checkpoints"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "kube-apiserver-kubelet-client"}},
-		}, metav1.CreateOptions{})
-		return err
-	})
 }
 
 // createPlainPod creates a Pod that uses no gate, and waits until it runs.

@@ -19,10 +19,14 @@ limitations under the License.
 package e2ekind
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes/pkg/features"
 )
@@ -76,4 +80,59 @@ func (n *realNode) http2Probe(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// memoryQoS has kubelet write memory.high, and with a policy memory.low, into cgroups, which
+// cgroup v1 does not have. A container keeps its own with the gate off, and one that starts
+// then gets none.
+func (n *realNode) memoryQoS(t *testing.T) {
+	if n.Exec(n.name, "stat", "--file-system", "--format=%T", "/sys/fs/cgroup") != "cgroup2fs\n" {
+		t.Skip("cgroup v1 has neither memory.low nor memory.high: kubelet cannot write them here")
+	}
+	gate := string(features.MemoryQoS)
+	n.restart(gate, true, map[string]any{"memoryReservationPolicy": "TieredReservation", "memoryThrottlingFactor": 0.9})
+	using := n.createBurstablePod(t, "burstable")
+	const unset = "0 max"
+	was := n.memoryOf(using)
+	if was == unset {
+		t.Errorf("with the gate on memory.low and memory.high of the container are %q", was)
+	}
+	n.restart(gate, false, map[string]any{"memoryReservationPolicy": nil, "memoryThrottlingFactor": nil})
+	n.checkRuns(t, using)
+	if now := n.memoryOf(using); now != was {
+		t.Errorf("memory.low and memory.high of the container were %q, and are %q with the gate off", was, now)
+	}
+	other := n.createBurstablePod(t, "burstable-without")
+	if got := n.memoryOf(other); got != unset {
+		t.Errorf("with the gate off memory.low and memory.high of a new container are %q, want %q", got, unset)
+	}
+	n.deletePod(using.Name)
+	n.deletePod(other.Name)
+	n.restart(gate, true, nil)
+}
+
+// memoryOf returns memory.low and memory.high of the first container of a Pod.
+func (n *realNode) memoryOf(pod *corev1.Pod) string {
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	const script = `dir=$(find /sys/fs/cgroup -type d -name "*$1*" | head -n 1); cat "$dir/memory.low" "$dir/memory.high"`
+	return strings.Join(strings.Fields(n.Exec(n.name, "sh", "-ec", script, "sh", id)), " ")
+}
+
+// createBurstablePod creates a Pod with less memory requested than it may use, and waits until
+// it runs.
+func (n *realNode) createBurstablePod(t *testing.T, name string) *corev1.Pod {
+	n.Eventually("the Pod "+name+" to be created", func(ctx context.Context) error {
+		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "main", Image: pauseImage(t, n.Cluster, n.name), ImagePullPolicy: corev1.PullNever,
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")},
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+				},
+			}}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	return waitForPodNamed(t, n.Cluster, name, "running", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning })
 }

@@ -21,6 +21,7 @@ package e2ekind
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 
@@ -39,10 +40,11 @@ const (
 )
 
 // serveRegistry serves a registry with one image to nodes that have the password, and
-// returns the registry's host.
+// returns the registry's host. The image has a file by which it differs from other images:
+// kubelet has one record for all names of an image.
 func (n *realNode) serveRegistry(t *testing.T) string {
 	images := registry.New()
-	if err := images.AddFiles(privateImage, map[string]string{"file": ""}); err != nil {
+	if err := images.AddFiles(privateImage, map[string]string{path.Base(t.Name()): ""}); err != nil {
 		t.Fatal(err)
 	}
 	return n.ServeRegistry(registry.WithPassword(images, registryUser, registryPassword))
@@ -55,19 +57,17 @@ func (n *realNode) ensureSecretPulledImages(t *testing.T) {
 	host := n.serveRegistry(t)
 	image := host + "/" + privateImage
 	n.createPullSecret(host)
-	with := n.createImagePod(t, "with-secret", image, []corev1.LocalObjectReference{{Name: registryUser}})
+	with := n.createImagePod(t, "with-secret", image, func(spec *corev1.PodSpec) {
+		spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: registryUser}}
+	})
 	running := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
 	was := waitForPodNamed(t, n.Cluster, with, "running", running)
 	record := n.Exec(n.name, "sh", "-c", "cat "+records+"/*")
 	if !strings.Contains(record, `"kubernetesSecrets"`) || !strings.Contains(record, host+"/private") {
 		t.Errorf("kubelet recorded %q, want the image with its Secret", record)
 	}
-	refused := func(pod *corev1.Pod) bool {
-		statuses := pod.Status.ContainerStatuses
-		return len(statuses) == 1 && statuses[0].State.Waiting != nil && strings.Contains(statuses[0].State.Waiting.Reason, "Pull")
-	}
-	without := n.createImagePod(t, "without-secret", image, nil)
-	waitForPodNamed(t, n.Cluster, without, "refused the image", refused)
+	without := n.createImagePod(t, "without-secret", image, withoutSecret)
+	waitForPodNamed(t, n.Cluster, without, "refused the image", refusedImage)
 
 	n.restart(gate, false, nil)
 	waitForPodNamed(t, n.Cluster, without, "running", running)
@@ -80,8 +80,14 @@ func (n *realNode) ensureSecretPulledImages(t *testing.T) {
 	}
 
 	n.restart(gate, true, nil)
-	again := n.createImagePod(t, "without-secret-again", image, nil)
-	waitForPodNamed(t, n.Cluster, again, "refused the image", refused)
+	again := n.createImagePod(t, "without-secret-again", image, withoutSecret)
+	waitForPodNamed(t, n.Cluster, again, "refused the image", refusedImage)
+}
+
+// refusedImage tells whether kubelet does not let a Pod have its image.
+func refusedImage(pod *corev1.Pod) bool {
+	statuses := pod.Status.ContainerStatuses
+	return len(statuses) == 1 && statuses[0].State.Waiting != nil && strings.Contains(statuses[0].State.Waiting.Reason, "Pull")
 }
 
 // createPullSecret creates the Secret for a registry.
@@ -97,20 +103,21 @@ func (n *realNode) createPullSecret(host string) {
 }
 
 // createImagePod creates a Pod with the image as a volume, and returns its name.
-func (n *realNode) createImagePod(t *testing.T, name, image string, secrets []corev1.LocalObjectReference) string {
+func (n *realNode) createImagePod(t *testing.T, name, image string, change func(*corev1.PodSpec)) string {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{
+			Name: "main", Image: pauseImage(t, n.Cluster, n.name), ImagePullPolicy: corev1.PullNever,
+			VolumeMounts: []corev1.VolumeMount{{Name: "image", MountPath: "/image"}},
+		}},
+		Volumes: []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent}}}},
+	}}
+	change(&pod.Spec)
 	n.Eventually("the Pod "+name+" to be created", func(ctx context.Context) error {
-		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.PodSpec{
-				ImagePullSecrets: secrets,
-				Containers: []corev1.Container{{
-					Name: "main", Image: pauseImage(t, n.Cluster, n.name), ImagePullPolicy: corev1.PullNever,
-					VolumeMounts: []corev1.VolumeMount{{Name: "image", MountPath: "/image"}},
-				}},
-				Volumes: []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent}}}},
-			},
-		}, metav1.CreateOptions{})
+		_, err := n.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
 	return name
 }
+
+// withoutSecret leaves a Pod as it is.
+func withoutSecret(*corev1.PodSpec) {}

@@ -55,6 +55,10 @@ func (c content) programFor(tag string) (programs.Program, error) {
 	return p, nil
 }
 
+// OwnImages are images of this repository's own, which Pods of "make kind-test" run. Those
+// of kind have the programs that kind needs, and no others. No registry has these names.
+var OwnImages = []string{"localhost/shell:v1", "localhost/sample-device-plugin:v1", "localhost/healthdriver:v1"}
+
 // contents has images by their repositories.
 var contents = map[string]content{
 	"registry.k8s.io/pause":                    {at: "/pause", program: programs.Pause},
@@ -64,6 +68,9 @@ var contents = map[string]content{
 	"docker.io/kindest/local-path-provisioner": {at: "/usr/bin/local-path-provisioner", program: programs.LocalPath},
 	"docker.io/kindest/local-path-helper":      {shell: true},
 	"docker.io/envoyproxy/envoy":               {at: "/usr/local/bin/envoy", program: programs.Balancer, shell: true},
+	"localhost/shell":                          {shell: true},
+	"localhost/sample-device-plugin":           {at: "/sample-device-plugin", program: programs.SampleDevicePlugin},
+	"localhost/healthdriver":                   {at: "/healthdriver", program: programs.HealthDriver},
 }
 
 // split returns the repository and the tag of an image's name.

@@ -97,13 +97,17 @@ func TestImageHasAShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	name := "docker.io/kindest/local-path-helper:v4"
-	if err := WriteImages(t.Context(), dir, programs.Builder{Arch: "amd64"}, busybox, []string{name}); err != nil {
-		t.Fatal(err)
-	}
-	found := filesOfLayers(t, ImageFile(dir, name))
-	if !slices.Contains(found, "bin/sh") || !slices.Contains(found, "bin/busybox") {
-		t.Errorf("the image has %s, want a shell", found)
+	for _, name := range []string{"docker.io/kindest/local-path-helper:v4", "localhost/shell:v1"} {
+		if err := WriteImages(t.Context(), dir, programs.Builder{Arch: "amd64"}, busybox, []string{name}); err != nil {
+			t.Fatal(err)
+		}
+		found := filesOfLayers(t, ImageFile(dir, name))
+		// Pods of tests call these.
+		for _, program := range []string{"busybox", "sh", "cat", "ls", "sleep", "stat", "touch"} {
+			if !slices.Contains(found, "bin/"+program) {
+				t.Errorf("the image %s has %s, want %s", name, found, program)
+			}
+		}
 	}
 	err := WriteImages(t.Context(), dir, programs.Builder{}, busybox, []string{"example.com/other:v1"})
 	if err == nil || !strings.Contains(err.Error(), "example.com/other:v1") {
@@ -133,6 +137,15 @@ func filesOfLayers(t *testing.T, file string) []string {
 				break
 			}
 			names = append(names, h.Name)
+		}
+	}
+}
+
+func TestOwnImagesHaveNamesOfNoRegistry(t *testing.T) {
+	for _, name := range OwnImages {
+		repository, tag := split(name)
+		if _, ok := contents[repository]; !ok || tag == "" || !strings.HasPrefix(name, "localhost/") {
+			t.Errorf("nothing is known to be in %s, or a registry may have it", name)
 		}
 	}
 }

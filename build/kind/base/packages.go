@@ -53,6 +53,10 @@ var (
 		"base-files",
 		"bash", "bind9-dnsutils", "busybox-static", "curl", "iproute2", "libc-bin", "netcat-openbsd", "socat", "util-linux",
 	}}
+	// TrialPackages are what nodes have neither of kind's base image nor of the one made
+	// here, and what gates need that act on it: a bus for logind, and CRIU. Tests install
+	// them in a running node, as its owner would.
+	TrialPackages = Packages{"trials.lock", "trials of gates in nodes", []string{"criu", "dbus"}}
 )
 
 // architectures are those of images.
@@ -96,12 +100,15 @@ func (p Packages) read(root, arch string) (rootfs.Lock, error) {
 	return lock, nil
 }
 
-// Fetch returns the files of the locked packages, which it fetches where they are
-// not there.
-func (p Packages) Fetch(ctx context.Context, root string, apt rootfs.Apt) ([]string, error) {
+// Fetch returns the files of the locked packages, of all or of some names, which it
+// fetches where they are not there.
+func (p Packages) Fetch(ctx context.Context, root string, apt rootfs.Apt, names ...string) ([]string, error) {
 	lock, err := p.read(root, apt.Arch)
 	if err != nil {
 		return nil, err
+	}
+	if len(names) > 0 {
+		lock.Packages = slices.DeleteFunc(lock.Packages, func(p rootfs.Package) bool { return !slices.Contains(names, p.Name) })
 	}
 	apt.Renew = "update-kind-lock"
 	return apt.Fetch(ctx, lock)

@@ -17,6 +17,8 @@ limitations under the License.
 package base
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +27,7 @@ import (
 	"testing"
 
 	"k8s.io/kubernetes-features/build/kind/programs"
+	"k8s.io/kubernetes-features/build/release/rootfs"
 )
 
 // TestProgramForNewerLibcIsRefused takes a program of this machine, which is linked with its
@@ -67,5 +70,27 @@ func TestProgramForNewerLibcIsRefused(t *testing.T) {
 		if err := CheckLibc(root, b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s 2.1: got the error %v, want one with %q", name, err, want)
 		}
+	}
+}
+
+// TestFetchOfOnePackage has only that one's file, so that no other can be asked for.
+func TestFetchOfOnePackage(t *testing.T) {
+	root, apt := t.TempDir(), rootfs.Apt{Dir: t.TempDir(), Arch: "amd64"}
+	content := []byte("package")
+	sum := fmt.Sprintf("%x", sha256.Sum256(content))
+	wanted := rootfs.Package{Name: "busybox-static", Version: "1", Arch: "amd64", SHA256: sum}
+	if err := os.WriteFile(filepath.Join(apt.Dir, wanted.File()), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lock := "snapshot 20260101T000000Z\namd64 busybox-static 1 amd64 " + sum + "\namd64 other 1 amd64 " + strings.Repeat("0", 64) + "\n"
+	if err := os.MkdirAll(filepath.Dir(NodePackages.LockFile(root)), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(NodePackages.LockFile(root), []byte(lock), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := NodePackages.Fetch(t.Context(), root, apt, wanted.Name)
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != wanted.File() {
+		t.Errorf("got %q, %v, want %s alone", files, err, wanted.File())
 	}
 }

@@ -132,5 +132,6 @@ var (
 	Agnhost            = Program{Name: "agnhost", Module: e2e, Package: "k8s.io/kubernetes/test/images/agnhost"}
 	NoNewPrivileges    = Program{Name: "nnp", Module: e2e, Package: "k8s.io/kubernetes/test/images/nonewprivs"}
 	Regression74839    = Program{Name: "regression-issue-74839", Module: e2e, Package: "k8s.io/kubernetes/test/images/regression-issue-74839"}
+	HealthDriver       = Program{Name: "healthdriver", Module: e2e, Package: "./healthdriver"}
 	SampleDevicePlugin = Program{Name: "sampledeviceplugin", Module: e2e, Package: "k8s.io/kubernetes/test/images/sample-device-plugin"}
 )

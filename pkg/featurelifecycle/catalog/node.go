@@ -64,7 +64,7 @@ var nodeLocal = []Entry{
 	// (pkg/kubelet/cm/cpumanager/state, CPUManagerCheckpointV4). 1.36 wrote another
 	// one with the gate on.
 	{Feature: named("PodLevelResourceManagers"), Stateless: onNodes,
-		Node:   "cpu_manager_state and memory_manager_state keep what Pods were given until they end, the latter until another Pod starts. kubelet without the gate reads the files and passes over what belongs to a Pod as a whole. Kubelets of 1.36 do not start without the gate beside files that were written with it, whatever their policies: drain the node, stop kubelet, delete both files, turn the gate off.",
+		Node:   "cpu_manager_state and memory_manager_state keep what Pods were given until they end, the latter until another Pod starts. kubelet without the gate passes over what belongs to a Pod as a whole, and adds up what its containers have. Under memoryManagerPolicy Static and topologyManagerScope pod several containers without memory of their own have all of their Pod's each, so kubelet does not start: drain the node of such Pods before, or delete both files while kubelet is stopped. Kubelets of 1.36 do not start without the gate beside files that were written with it, whatever their policies: drain the node, stop kubelet, delete both files, turn the gate off.",
 		Config: "cpuManagerPolicy and memoryManagerPolicy static: the feature does nothing without them."},
 	{Feature: named("PodsAPI"), Stateless: onNodes,
 		Node: "The file of the socket pods-api/pods-api.sock, on which nothing listens, stays after every end of kubelet until kubelet with the gate on or an administrator deletes it."},

@@ -108,6 +108,10 @@ const (
 	previousVariable = "KIND_PREVIOUS_RELEASE"
 	// sameVariable names that of upstream's version that the release is made of.
 	sameVariable = "KIND_SAME_RELEASE"
+	// ownImagesVariable has archives of images of this repository's own, and
+	// trialPackagesVariable files of Debian's packages for trials of gates.
+	ownImagesVariable     = "KIND_OWN_IMAGES"
+	trialPackagesVariable = "KIND_TRIAL_PACKAGES"
 	// testImagesVariable has archives of images of upstream's tests, and
 	// noImagesVariable names those that are missing where none can be pulled.
 	testImagesVariable = "KIND_TEST_IMAGES"

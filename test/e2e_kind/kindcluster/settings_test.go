@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,5 +106,18 @@ func TestPageHasCommandOfUpgrade(t *testing.T) {
 func TestImagesAreNotNamedAsOthersAre(t *testing.T) {
 	if image := unchangedName("v1.36.3"); !strings.HasPrefix(image, "localhost/") || !strings.HasSuffix(image, ":v1.36.3") {
 		t.Errorf("the image of upstream's binaries is %s, want a name that no registry has", image)
+	}
+}
+
+// TestOwnImageIsMade holds the name of the image against those that kind-build makes.
+func TestOwnImageIsMade(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(framework.Root(t), "build", "kind", "base", "images.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(content), "\nvar OwnImages = ")
+	list, _, _ := strings.Cut(table, "}")
+	if !strings.Contains(list, strconv.Quote(ShellImage)) {
+		t.Errorf("kind-build makes the images %q, want %s among them", list, ShellImage)
 	}
 }

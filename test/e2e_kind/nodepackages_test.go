@@ -1,0 +1,132 @@
+//go:build linux
+
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2ekind
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+const (
+	// logindConfig is what kubelet writes for logind.
+	logindConfig = "/etc/systemd/logind.conf.d/99-kubelet.conf"
+	// shutdownState is when the last shutdown began and ended.
+	shutdownState = root + "graceful_node_shutdown_state"
+)
+
+// gracefulShutdown has kubelet write for logind how long a shutdown may be delayed, and end
+// Pods as one is announced. Both files stay with the gates off.
+func (n *realNode) gracefulShutdown(t *testing.T) {
+	n.InstallTrialPackages(n.name)
+	n.Exec(n.name, "systemctl", "start", "dbus.socket", "systemd-logind.service")
+	gate := string(features.GracefulNodeShutdown)
+	n.restart(gate, true, map[string]any{"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s"})
+	n.waitFor(t, logindConfig)
+	config := n.Exec(n.name, "cat", logindConfig)
+	if !strings.Contains(config, "InhibitDelayMaxSec=30") {
+		t.Errorf("kubelet wrote %q for logind, want 30 seconds", config)
+	}
+	framework.Eventually(t, "kubelet to inhibit shutdowns", func() error {
+		if list := n.Exec(n.name, "systemd-inhibit", "--list", "--no-legend"); !strings.Contains(list, "kubelet") {
+			return fmt.Errorf("those who inhibit them are %q", list)
+		}
+		return nil
+	})
+	n.announceShutdown(t)
+
+	state := n.Exec(n.name, "cat", shutdownState)
+	off := map[string]any{"shutdownGracePeriod": nil, "shutdownGracePeriodCriticalPods": nil}
+	// kubelet refuses gates that are on and depend on this one, also that of Windows.
+	for _, needing := range []featuregate.Feature{features.GracefulNodeShutdownBasedOnPodPriority, features.WindowsGracefulNodeShutdown} {
+		n.configureGate(string(needing), false)
+	}
+	n.restart(gate, false, off)
+	if now := n.Exec(n.name, "cat", logindConfig); now != config {
+		t.Errorf("with the gate off the file for logind is %q, and it was %q", now, config)
+	}
+	if now := n.Exec(n.name, "cat", shutdownState); now != state {
+		t.Errorf("with the gate off the state is %q, and it was %q", now, state)
+	}
+	if list := n.Exec(n.name, "systemd-inhibit", "--list", "--no-legend"); strings.Contains(list, "kubelet") {
+		t.Errorf("with the gate off shutdowns are inhibited: %q", list)
+	}
+}
+
+// announceShutdown sends the signal of logind that a shutdown begins, by which kubelet ends
+// all Pods, also those of the control plane. No shutdown follows: nodes share the machine.
+func (n *realNode) announceShutdown(t *testing.T) {
+	n.Exec(n.name, "busctl", "emit", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "PrepareForShutdown", "b", "true")
+	framework.Eventually(t, "the end of the shutdown to be noted", func() error {
+		// It is the year 1 until then.
+		if state := n.Exec(n.name, "sh", "-c", `cat "$1" || true`, "sh", shutdownState); !strings.Contains(state, "endTime") || strings.Contains(state, `"0001-`) {
+			return fmt.Errorf("%s is %q", shutdownState, state)
+		}
+		return nil
+	})
+	// A container that takes the whole period is killed as the end is noted.
+	framework.Eventually(t, "all containers to have ended", func() error {
+		if running := strings.Fields(n.Exec(n.name, "crictl", "ps", "--quiet")); len(running) > 0 {
+			return fmt.Errorf("these run: %q", running)
+		}
+		return nil
+	})
+}
+
+// containerCheckpoint asks for a checkpoint, which needs CRIU in the node.
+func (n *realNode) containerCheckpoint(t *testing.T) {
+	gate := string(features.ContainerCheckpoint)
+	n.InstallTrialPackages(n.name)
+	n.restart(gate, true, nil)
+	n.permit()
+	using := createPlainPod(t, n.Cluster)
+	checkpoints := "https://" + n.name + ":10250/checkpoint/" + using.Namespace + "/" + using.Name + "/" + using.Spec.Containers[0].Name
+	answer := n.Exec(n.name, "curl", "--silent", "--insecure", "--request", "POST",
+		"--cert", "/etc/kubernetes/pki/apiserver-kubelet-client.crt", "--key", "/etc/kubernetes/pki/apiserver-kubelet-client.key", checkpoints)
+	if !strings.Contains(answer, `"items"`) {
+		t.Fatalf("kubelet answers %q, want the names of archives", answer)
+	}
+	archives := n.Exec(n.name, "ls", root+"checkpoints")
+	n.restart(gate, false, nil)
+	if after := n.Exec(n.name, "ls", root+"checkpoints"); after != archives {
+		t.Errorf("the archives were %q with the gate on, and are %q with it off", archives, after)
+	}
+	n.checkRuns(t, using)
+	n.deletePod(using.Name)
+}
+
+// permit lets kube-apiserver's client ask kubelet for checkpoints, which kubeadm's roles do
+// not.
+func (n *realNode) permit() {
+	n.Eventually("requests for checkpoints to be permitted", func(ctx context.Context) error {
+		_, err := n.Kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "checkpoints"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "kube-apiserver-kubelet-client"}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+}
