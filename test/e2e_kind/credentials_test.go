@@ -74,7 +74,7 @@ func (n *realNode) tokensForPlugin(t *testing.T) {
 	flags := strings.TrimSpace(string(before)) + " --image-credential-provider-config=" + credentialFile + " --image-credential-provider-bin-dir=" + credentialFolder + "bin\n"
 	n.WriteFile(n.name, kubeletFlags, []byte(flags))
 	n.restart(gate, true, nil)
-	image := host + "/by-token:v1"
+	image := host + "/" + privateImage
 	using := n.createImagePod(t, "by-token", image, withToken)
 	running := func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
 	was := waitForPodNamed(t, n.Cluster, using, "running", running)
