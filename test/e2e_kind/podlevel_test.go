@@ -69,14 +69,18 @@ func (n *realNode) memory(t *testing.T) (given givenMemory) {
 	return given
 }
 
-// readState reads the data of a file, which are a text in it.
+// readState reads the data of a file, which are a text in it. kubelet is healthy some seconds
+// before it writes a file that is not there.
 func (n *realNode) readState(t *testing.T, file string, into any) {
 	t.Helper()
 	var checkpoint struct{ Data string }
-	content := n.ReadFile(n.name, file)
-	if err := json.Unmarshal(content, &checkpoint); err != nil {
-		t.Fatalf("%s is %s: %v", file, content, err)
-	}
+	framework.Eventually(t, "kubelet to write "+file, func() error {
+		content := n.Exec(n.name, "sh", "-c", `cat "$1" 2>/dev/null || true`, "sh", file)
+		if err := json.Unmarshal([]byte(content), &checkpoint); err != nil {
+			return fmt.Errorf("it is %q: %w", content, err)
+		}
+		return nil
+	})
 	if err := json.Unmarshal([]byte(checkpoint.Data), into); err != nil {
 		t.Fatalf("the data of %s are %s: %v", file, checkpoint.Data, err)
 	}

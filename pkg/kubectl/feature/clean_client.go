@@ -323,17 +323,13 @@ func (c *clientCleaner) try(ctx context.Context) (held bool, unseen gaps, err er
 
 // tryTask tries the changes of one task.
 func (c *clientCleaner) tryTask(ctx context.Context, t task.Task) (line string, held bool, unseen gaps) {
-	resources := resourcesOf(t)
-	missing := func(err error) gaps { return gaps{{resources, "", err}} }
-	hidden, err := c.visible.hidden(resources)
-	switch {
-	case t.NeedsStorage:
-		return "", false, missing(errInStorage)
-	case err != nil:
-		return "", true, missing(err)
-	case len(hidden) > 0:
+	missing := func(err error) gaps { return gaps{{resourcesOf(t), "", err}} }
+	if closed, is := c.visible.closed(t); is {
 		// A task behind a wait must not run while there may be something to wait for.
-		return "", t.Waits, missing(task.ErrNotServed)
+		lasting := errors.Is(closed.err, errInStorage) || errors.Is(closed.err, task.ErrNotServed)
+		return "", t.Waits || !lasting, gaps{closed}
+	}
+	switch {
 	case t.Waits:
 		found, err := t.Find(ctx, c.visible.clients)
 		if err != nil {
@@ -383,8 +379,7 @@ func (c *clientCleaner) tried(trial *task.Trial) string {
 
 // perform runs a task until nothing is left, or until the first surprise.
 func (c *clientCleaner) perform(ctx context.Context, t task.Task) error {
-	resources := resourcesOf(t)
-	if hidden, err := c.visible.hidden(resources); err == nil && len(hidden) > 0 {
+	if closed, is := c.visible.closed(t); is && errors.Is(closed.err, task.ErrNotServed) {
 		return nil
 	}
 	var mu sync.Mutex

@@ -23,7 +23,7 @@ import (
 	"slices"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
@@ -78,7 +78,7 @@ func standingOf(client versioned.Interface, f *v1alpha1.Feature, assumed []strin
 	if status.State != v1alpha1.StateOff {
 		s.on = append(s.on, fmt.Sprintf("the cluster (state %s)", cmp.Or(string(status.State), "unknown")))
 	}
-	if c := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUsesMatch); c != nil && c.Status != metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUsesMatch); c != nil && c.Status != metav1.ConditionTrue {
 		s.unseen = append(s.unseen, "users: "+c.Message)
 	}
 	return s

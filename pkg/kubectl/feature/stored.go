@@ -119,17 +119,8 @@ func (v *visible) examineOne(ctx context.Context, clients task.Clients, entry ca
 	g := gateObjects{entry: entry}
 	var seen []task.Task
 	for _, t := range entry.OnDisable {
-		resources := resourcesOf(t)
-		hidden, err := v.hidden(resources)
-		switch {
-		case t.NeedsStorage:
-			g.unseen = append(g.unseen, gap{resources, "", errInStorage})
-			continue
-		case err == nil && len(hidden) > 0:
-			g.unseen = append(g.unseen, gap{hidden, "", task.ErrNotServed})
-			continue
-		case err != nil:
-			g.unseen = append(g.unseen, gap{resources, "", err})
+		if missing, closed := v.closed(t); closed {
+			g.unseen = append(g.unseen, missing)
 			continue
 		}
 		if what.once {
@@ -138,7 +129,7 @@ func (v *visible) examineOne(ctx context.Context, clients task.Clients, entry ca
 		}
 		found, err := t.Find(ctx, clients)
 		if err != nil {
-			g.unseen = append(g.unseen, gap{resources, "", err})
+			g.unseen = append(g.unseen, gap{resourcesOf(t), "", err})
 			continue
 		}
 		g.tasks = append(g.tasks, taskFound{t, found})

@@ -229,6 +229,22 @@ func (v *visible) tasks(ctx context.Context, tasks lifecycle.Tasks) (found strin
 	return strings.Join(parts, "; "), unseen
 }
 
+// closed returns why a task cannot be examined through the API; false for one that can.
+func (v *visible) closed(t task.Task) (gap, bool) {
+	resources := resourcesOf(t)
+	if t.NeedsStorage {
+		return gap{resources, "", errInStorage}, true
+	}
+	hidden, err := v.hidden(resources)
+	switch {
+	case err != nil:
+		return gap{resources, "", err}, true
+	case len(hidden) > 0:
+		return gap{hidden, "", task.ErrNotServed}, true
+	}
+	return gap{}, false
+}
+
 // hidden returns those of some resources that the API serves in no version.
 func (v *visible) hidden(resources []schema.GroupResource) ([]schema.GroupResource, error) {
 	var hidden []schema.GroupResource
