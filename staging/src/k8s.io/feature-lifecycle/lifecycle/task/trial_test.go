@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -155,6 +157,37 @@ func TestStopAtFirst(t *testing.T) {
 				t.Errorf("%s, stopping %t: objects behind the page were written: %t", of.Name, stop, beyond)
 			}
 		}
+	}
+}
+
+// TestStopAtFirstWithinAPage: of the page with the object that refuses, no writes begin after
+// the refusal.
+func TestStopAtFirstWithinAPage(t *testing.T) {
+	for _, of := range []Task{ClearField(widgets, "spec.field"), ClearCollection(widgets.GroupResource())} {
+		synctest.Test(t, func(t *testing.T) {
+			var objects []*unstructured.Unstructured
+			for i := range 3 * clearWorkers {
+				objects = append(objects, widget(fmt.Sprintf("w-%02d", i), "x"))
+			}
+			w := &wire{server: serve(objects...), size: len(objects), before: func(_ context.Context, r request) error {
+				switch {
+				case r.verb != "patch" && r.verb != "delete":
+					return nil
+				case r.name == "w-00":
+					return deny(http.StatusForbidden)
+				}
+				// The others are under way until the refusal is known.
+				<-time.After(time.Second)
+				return nil
+			}}
+			err := of.Run(t.Context(), w.clients(), Attempt{StopAtFirst: true, Report: func(Progress) {}})
+			if err == nil || !strings.Contains(err.Error(), "ns/w-00: ") {
+				t.Errorf("%s: %v", of.Name, err)
+			}
+			if n := len(w.requests("patch", "delete")); n > clearWorkers {
+				t.Errorf("%s: %d writes began, want at most the %d that are under way at a time", of.Name, n, clearWorkers)
+			}
+		})
 	}
 }
 
