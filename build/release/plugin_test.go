@@ -92,8 +92,8 @@ func TestPluginSize(t *testing.T) {
 		t.Error("a plugin that is missing is small enough")
 	}
 	for size, want := range map[int64]string{
-		0: "", 42991615: "",
-		42991616: "kubectl-feature.exe for windows/amd64 has 42991616 bytes, and has to be below 42991616 (41 MiB): ",
+		0: "", 41943039: "",
+		41943040: "kubectl-feature.exe for windows/amd64 has 41943040 bytes, and has to be below 41943040 (40 MiB): ",
 		62000000: "kubectl-feature.exe for windows/amd64 has 62000000 bytes, ",
 	} {
 		// The files are sparse and take no space.

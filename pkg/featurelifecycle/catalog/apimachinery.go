@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +36,7 @@ import (
 )
 
 var (
-	crds                     = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	crds                     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	leases                   = coordinationv1.SchemeGroupVersion.WithResource("leases")
 	mutatingPolicies         = admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies")
 	mutatingPolicyBindings   = admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicybindings")
@@ -46,6 +45,9 @@ var (
 	storageVersions          = schema.GroupResource{Group: apiserverinternalv1alpha1.GroupName, Resource: "storageversions"}
 	storageVersionMigrations = schema.GroupResource{Group: storagemigrationv1beta1.GroupName, Resource: "storageversionmigrations"}
 )
+
+// storageMigrating is the condition of a CustomResourceDefinition whose objects are migrated.
+const storageMigrating = "StorageMigrating"
 
 // ownLeases explains fields that servers write into their own Leases.
 const ownLeases = "servers write their own Leases, and no other client has to; a Lease that another client applies is a Lease like any other, and no server searches it for peers while the gate is off"
@@ -132,7 +134,7 @@ var apiMachinery = []Entry{
 		Name: features.StorageVersionMigrator,
 		OnDisable: lifecycle.Tasks{
 			lifecycle.ClearCollection(storageVersionMigrations),
-			lifecycle.ClearField(crds, "status.conditions[type="+string(apiextensionsv1.StorageMigrating)+"]"),
+			lifecycle.ClearField(crds, "status.conditions[type="+storageMigrating+"]"),
 		},
 	}, OtherCopies: statusCopies, APIs: []API{{
 		GroupVersion: storagemigrationv1.SchemeGroupVersion, Resources: []string{storageVersionMigrations.Resource},

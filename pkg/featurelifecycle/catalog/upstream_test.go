@@ -336,12 +336,14 @@ func readPublished(t *testing.T, name string, into any) {
 }
 
 // TestConstantsOfUpstream compares what the catalog states itself, so that kubectl feature
-// does not link servers for it.
+// does not link servers and whole APIs for it.
 func TestConstantsOfUpstream(t *testing.T) {
 	for got, want := range map[string]string{
 		identityLeaseLabel:  controlplaneapiserver.IdentityLeaseComponentLabelKey,
 		identityLeaseServer: controlplaneapiserver.KubeAPIServer,
 		podGroupFinalizer:   scheduling.PodGroupProtectionFinalizer,
+		storageMigrating:    string(apiextensionsv1.StorageMigrating),
+		crds.String():       apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions").String(),
 	} {
 		if got != want {
 			t.Errorf("%q is %q in upstream's code", got, want)
