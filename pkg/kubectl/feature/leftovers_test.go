@@ -410,7 +410,7 @@ func TestStandings(t *testing.T) {
 		"nodes that join with all of the stage": {func(c *observe.Cluster) {
 			c.Joins = map[string]string{observe.Kubelet: "ConfigMap kubelet-config"}
 			c.Settings = []observe.Setting{{Component: observe.Kubelet, Gate: "AllAlpha", Enabled: true, Source: "ConfigMap kubelet-config"}}
-		}, signals, []string{observe.Scheduler}, "it is on in nodes that join (kubelet: AllAlpha by ConfigMap kubelet-config, which ConfigMap kubelet-config leaves)"},
+		}, signals, []string{observe.Scheduler}, "it is on in nodes that join (kubelet: AllAlpha of ConfigMap kubelet-config)"},
 		"nodes that join with it off": {func(c *observe.Cluster) {
 			c.Joins = map[string]string{observe.Kubelet: "ConfigMap kubelet-config"}
 			c.Settings = []observe.Setting{{Component: observe.Kubelet, Gate: tolerance, Source: "ConfigMap kubelet-config"}}

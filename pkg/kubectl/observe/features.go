@@ -101,18 +101,29 @@ func (c *Cluster) JoinsWith(h *history.History, component, gate, minor string) (
 	if !joins || !has {
 		return v, false
 	}
-	p := Process{Component: component, Gates: map[string]Value{}}
-	for _, s := range c.Settings {
-		if s.Component == component {
-			p.Gates[s.Gate] = Value{Enabled: s.Enabled, Source: s.Source}
-		}
+	if set, ok := c.setting(component, gate, spec.Stage, &spec.Default, spec.Locked); ok {
+		return Value{Enabled: set.Enabled, Source: set.Source}, true
 	}
-	if v, set := p.Gates[gate]; set {
-		return v, true
-	}
-	v = p.derived(spec, minor)
+	v = (&Process{Component: component}).derived(spec, minor)
 	v.Source += ", which " + source + " leaves"
 	return v, true
+}
+
+// setting returns the setting that decides a gate in a component that joins: its own, and
+// else that of its stage where it changes the default, which is nil if it is not known.
+func (c *Cluster) setting(component, gate, stage string, byDefault *bool, locked bool) (Setting, bool) {
+	var found Setting
+	for _, s := range c.Settings {
+		of, all := stageGates[s.Gate]
+		switch {
+		case s.Component != component:
+		case s.Gate == gate:
+			return s, true
+		case all && of == stage && !locked && (byDefault == nil || *byDefault != s.Enabled):
+			found = Setting{Component: component, Gate: gate, Enabled: s.Enabled, Source: s.Gate + " of " + s.Source}
+		}
+	}
+	return found, found.Gate != ""
 }
 
 // names are those of all gates that processes have, but for those of stages.
@@ -266,24 +277,20 @@ func (c *Cluster) From(name string, components ...string) string {
 	return strings.Join(texts, "; ")
 }
 
-// Joining are the settings that decide a gate on nodes that join: its own, and else those of
-// its stage where they change its default.
+// Joining are the settings that decide a gate on nodes that join (JoinsWith), without what
+// follows from defaults.
 func (c *Cluster) Joining(f *v1alpha1.Feature) []Setting {
+	components := map[string]bool{}
+	for _, s := range c.Settings {
+		components[s.Component] = true
+	}
 	var found []Setting
-	own := map[string]bool{}
-	for _, s := range c.Settings {
-		if s.Gate == f.Name {
-			found, own[s.Component] = append(found, s), true
+	for component := range components {
+		if s, ok := c.setting(component, f.Name, string(f.Status.Stage), f.Status.Default, f.Status.LockedToDefault); ok {
+			found = append(found, s)
 		}
 	}
-	for _, s := range c.Settings {
-		stage, all := stageGates[s.Gate]
-		if !all || stage != string(f.Status.Stage) || f.Status.LockedToDefault || own[s.Component] || ptr.Deref(f.Status.Default, !s.Enabled) == s.Enabled {
-			continue
-		}
-		found = append(found, Setting{Component: s.Component, Gate: f.Name, Enabled: s.Enabled, Source: s.Gate + " of " + s.Source})
-	}
-	slices.SortStableFunc(found, func(a, b Setting) int { return cmp.Compare(place(a.Component), place(b.Component)) })
+	slices.SortFunc(found, func(a, b Setting) int { return cmp.Compare(place(a.Component), place(b.Component)) })
 	return found
 }
 

@@ -60,6 +60,7 @@ func TestJoining(t *testing.T) {
 		},
 		"a stage that has its default": {v1alpha1.FeatureStatus{Stage: v1alpha1.StageBeta, Default: ptr.To(false)}, []Setting{{APIServer, "A", true, "x"}}},
 		"a default that is not known":  {v1alpha1.FeatureStatus{Stage: v1alpha1.StageAlpha}, []Setting{{APIServer, "A", true, "x"}, {Kubelet, "A", true, "AllAlpha of y"}}},
+		"a stage that is not known":    {v1alpha1.FeatureStatus{}, []Setting{{APIServer, "A", true, "x"}}},
 		"locked":                       {v1alpha1.FeatureStatus{Stage: v1alpha1.StageBeta, Default: ptr.To(true), LockedToDefault: true}, []Setting{{APIServer, "A", true, "x"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
