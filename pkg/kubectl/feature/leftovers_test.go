@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -252,6 +253,33 @@ func TestCleanStopsAtTheFirstSurprise(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCleanAllowsUntried: objects that a server cannot try to change are changed with a flag
+// alone.
+func TestCleanAllowsUntried(t *testing.T) {
+	for flag, want := range map[string]struct {
+		says, code string
+		writes     []string
+	}{
+		"":                 {"1 could not be tried (--allow-untried changes them, too): shop/web: ", "1", nil},
+		" --allow-untried": {tolerance + ": nothing is left", "0", []string{"api", "web"}},
+	} {
+		s := newStoring(t, scalerJSON, otherJSON)
+		s.client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if patch := action.(clienttesting.PatchActionImpl); patch.GetName() != "web" || len(patch.PatchOptions.DryRun) == 0 {
+				return false, nil, nil
+			}
+			return true, nil, webhookerrors.NewDryRunUnsupportedErr("scalers.example.com")
+		})
+		out := s.run("clean " + tolerance + " --client --assume-off=kube-scheduler" + flag)
+		if !strings.Contains(out, want.says) || !strings.Contains(out, "[exit code "+want.code+"]") {
+			t.Errorf("with %q: want %q and the exit code %s:\n%s", flag, want.says, want.code, out)
+		}
+		if got := unrepeated(s.writes()); !slices.Equal(got, want.writes) {
+			t.Errorf("with %q: written were %v, want %v", flag, got, want.writes)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -192,6 +193,7 @@ func checkShown(t *testing.T, k framework.Kubectl) {
 		"describe " + gate:          {"Stage:", "kubelet/" + differing, "UsersDiffer"},
 		"uses " + gate:              {"OBSERVED BY", "its metrics"},
 		"report":                    {"kubelet/" + differing, framework.UpstreamVersion},
+		"report -o html":            {"<!DOCTYPE html>", gate, "kubelet/" + differing},
 	} {
 		output := k.Output(t, append([]string{"feature"}, strings.Fields(command)...)...)
 		for _, text := range texts {
@@ -224,6 +226,14 @@ func checkBalancer(t *testing.T, c *framework.Cluster) {
 		if !strings.Contains(output, text) {
 			t.Errorf("kubectl feature describe %s through a balancer does not show %q:\n%s", ofServers, text, output)
 		}
+	}
+	saved := filepath.Join(t.TempDir(), "first.json")
+	if err := os.WriteFile(saved, []byte(k.Output(t, "feature", "list", "-o", "json")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := c.Server(localcluster.Nth(localcluster.APIServer, 2))
+	if output, complaint := k.Run(t, "feature", "diff", saved, "--server="+second, "-o", "name"); strings.TrimSpace(output) != "feature.features.k8s.io/"+ofServers || !strings.Contains(complaint, "exit status 1") {
+		t.Errorf("kubectl feature diff of both servers names %q, want %s alone: %s", output, ofServers, complaint)
 	}
 }
 
