@@ -52,6 +52,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&FeatureReportList{},
 		&FeaturePlan{},
 		&FeatureCleanup{},
+		&FeatureConfirmation{},
 	)
 	return nil
 }

@@ -120,3 +120,39 @@ type FeatureCleanupStatus struct {
 	// tasks are what the transition will do, in order.
 	Tasks []FeatureTask
 }
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureConfirmation is posted to the confirmation subresource of a
+// FeatureReport by the process that wrote it, after values have changed in the
+// process and nothing else has. The server stores the values in the report, as
+// if the process had written it as a whole.
+type FeatureConfirmation struct {
+	metav1.TypeMeta
+	// Standard object's metadata; the name, if given, is the report's. An answer
+	// has the resource version of the report.
+	metav1.ObjectMeta
+
+	// spec is what is confirmed.
+	Spec FeatureConfirmationSpec
+}
+
+// FeatureConfirmationSpec is what is confirmed.
+type FeatureConfirmationSpec struct {
+	// process is spec.process of the report. If another process has written
+	// the report since, nothing is stored.
+	Process string
+	// values are those that changed. The report has to list each name.
+	Values []ConfirmedValue
+}
+
+// ConfirmedValue is the value that a process has of one gate.
+type ConfirmedValue struct {
+	// name is the gate's exact name.
+	Name string
+	// enabled is the observed value.
+	Enabled bool
+	// overridden is true when the value was taken from the API and the process
+	// would use the other one by itself.
+	Overridden bool
+}

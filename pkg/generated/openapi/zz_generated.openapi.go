@@ -30,79 +30,82 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1.APIGroup{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():   schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():   schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():   schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_WatchEvent(ref),
-		v1alpha1.Feature{}.OpenAPIModelName():              schema_feature_lifecycle_apis_features_v1alpha1_Feature(ref),
-		v1alpha1.FeatureCleanup{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeatureCleanup(ref),
-		v1alpha1.FeatureCleanupStatus{}.OpenAPIModelName(): schema_feature_lifecycle_apis_features_v1alpha1_FeatureCleanupStatus(ref),
-		v1alpha1.FeatureConfiguration{}.OpenAPIModelName(): schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfiguration(ref),
-		v1alpha1.FeatureList{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeatureList(ref),
-		v1alpha1.FeaturePlan{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlan(ref),
-		v1alpha1.FeaturePlanSpec{}.OpenAPIModelName():      schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanSpec(ref),
-		v1alpha1.FeaturePlanStatus{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref),
-		v1alpha1.FeatureReport{}.OpenAPIModelName():        schema_feature_lifecycle_apis_features_v1alpha1_FeatureReport(ref),
-		v1alpha1.FeatureReportList{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportList(ref),
-		v1alpha1.FeatureReportSpec{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref),
-		v1alpha1.FeatureRollout{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeatureRollout(ref),
-		v1alpha1.FeatureRolloutStatus{}.OpenAPIModelName(): schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref),
-		v1alpha1.FeatureSpec{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeatureSpec(ref),
-		v1alpha1.FeatureStatus{}.OpenAPIModelName():        schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref),
-		v1alpha1.FeatureTask{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref),
-		v1alpha1.FeatureTransition{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref),
-		v1alpha1.FeatureUse{}.OpenAPIModelName():           schema_feature_lifecycle_apis_features_v1alpha1_FeatureUse(ref),
-		v1alpha1.LeaseReference{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_LeaseReference(ref),
-		v1alpha1.PlannedTask{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref),
-		v1alpha1.ReportLiveness{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_ReportLiveness(ref),
-		v1alpha1.ReportedFeature{}.OpenAPIModelName():      schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref),
-		v1alpha1.ResourceLeftovers{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_ResourceLeftovers(ref),
+		v1.APIGroup{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():     schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():     schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_WatchEvent(ref),
+		v1alpha1.ConfirmedValue{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_ConfirmedValue(ref),
+		v1alpha1.Feature{}.OpenAPIModelName():                 schema_feature_lifecycle_apis_features_v1alpha1_Feature(ref),
+		v1alpha1.FeatureCleanup{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeatureCleanup(ref),
+		v1alpha1.FeatureCleanupStatus{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureCleanupStatus(ref),
+		v1alpha1.FeatureConfiguration{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfiguration(ref),
+		v1alpha1.FeatureConfirmation{}.OpenAPIModelName():     schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfirmation(ref),
+		v1alpha1.FeatureConfirmationSpec{}.OpenAPIModelName(): schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfirmationSpec(ref),
+		v1alpha1.FeatureList{}.OpenAPIModelName():             schema_feature_lifecycle_apis_features_v1alpha1_FeatureList(ref),
+		v1alpha1.FeaturePlan{}.OpenAPIModelName():             schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlan(ref),
+		v1alpha1.FeaturePlanSpec{}.OpenAPIModelName():         schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanSpec(ref),
+		v1alpha1.FeaturePlanStatus{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeaturePlanStatus(ref),
+		v1alpha1.FeatureReport{}.OpenAPIModelName():           schema_feature_lifecycle_apis_features_v1alpha1_FeatureReport(ref),
+		v1alpha1.FeatureReportList{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportList(ref),
+		v1alpha1.FeatureReportSpec{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeatureReportSpec(ref),
+		v1alpha1.FeatureRollout{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_FeatureRollout(ref),
+		v1alpha1.FeatureRolloutStatus{}.OpenAPIModelName():    schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref),
+		v1alpha1.FeatureSpec{}.OpenAPIModelName():             schema_feature_lifecycle_apis_features_v1alpha1_FeatureSpec(ref),
+		v1alpha1.FeatureStatus{}.OpenAPIModelName():           schema_feature_lifecycle_apis_features_v1alpha1_FeatureStatus(ref),
+		v1alpha1.FeatureTask{}.OpenAPIModelName():             schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref),
+		v1alpha1.FeatureTransition{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref),
+		v1alpha1.FeatureUse{}.OpenAPIModelName():              schema_feature_lifecycle_apis_features_v1alpha1_FeatureUse(ref),
+		v1alpha1.LeaseReference{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_LeaseReference(ref),
+		v1alpha1.PlannedTask{}.OpenAPIModelName():             schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref),
+		v1alpha1.ReportLiveness{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_ReportLiveness(ref),
+		v1alpha1.ReportedFeature{}.OpenAPIModelName():         schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref),
+		v1alpha1.ResourceLeftovers{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_ResourceLeftovers(ref),
 	}
 }
 
@@ -2547,6 +2550,43 @@ func schema_pkg_apis_meta_v1_WatchEvent(ref common.ReferenceCallback) common.Ope
 	}
 }
 
+func schema_feature_lifecycle_apis_features_v1alpha1_ConfirmedValue(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfirmedValue is the value that a process has of one gate.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the gate's exact name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"enabled": {
+						SchemaProps: spec.SchemaProps{
+							Description: "enabled is the observed value.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"overridden": {
+						SchemaProps: spec.SchemaProps{
+							Description: "overridden is true when the value was taken from the API and the process would use the other one by itself.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "enabled"},
+			},
+		},
+	}
+}
+
 func schema_feature_lifecycle_apis_features_v1alpha1_Feature(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2718,6 +2758,95 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfiguration(ref co
 				Required: []string{"value", "source"},
 			},
 		},
+	}
+}
+
+func schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfirmation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FeatureConfirmation is posted to the confirmation subresource of a FeatureReport by the process that wrote it, after values have changed in the process and nothing else has. The server stores the values in the report, as if the process had written it as a whole.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object's metadata; the name, if given, is the report's. An answer has the resource version of the report.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is confirmed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.FeatureConfirmationSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName(), v1alpha1.FeatureConfirmationSpec{}.OpenAPIModelName()},
+	}
+}
+
+func schema_feature_lifecycle_apis_features_v1alpha1_FeatureConfirmationSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FeatureConfirmationSpec is what is confirmed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"process": {
+						SchemaProps: spec.SchemaProps{
+							Description: "process is spec.process of the report. If another process has written the report since, nothing is stored.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"values": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "values are those that changed. The report has to list each name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ConfirmedValue{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"process", "values"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConfirmedValue{}.OpenAPIModelName()},
 	}
 }
 

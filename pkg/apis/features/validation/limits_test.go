@@ -115,6 +115,13 @@ func TestLimits(t *testing.T) {
 				}
 			}))
 		}, problem{"spec.features", "1000"}},
+		"values of a confirmation": {MaxReportedFeatures, func(n int) field.ErrorList {
+			c := &features.FeatureConfirmation{Spec: features.FeatureConfirmationSpec{Process: "p"}}
+			for i := range n {
+				c.Spec.Values = append(c.Spec.Values, features.ConfirmedValue{Name: fmt.Sprintf("F%d", i)})
+			}
+			return ValidateFeatureConfirmation(c)
+		}, problem{"spec.values", "1000"}},
 		"the length of a binary's version": {MaxVersionLength, func(n int) field.ErrorList {
 			return ValidateFeatureReport(report(func(r *features.FeatureReport) {
 				r.Spec.BinaryVersion = "v1.36.3+" + strings.Repeat("a", n-len("v1.36.3+"))

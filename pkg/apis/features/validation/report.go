@@ -139,6 +139,26 @@ func validateReportedFeatures(reported []features.ReportedFeature, fldPath *fiel
 	return errs
 }
 
+// ValidateFeatureConfirmation validates a FeatureConfirmation. What it changes in a report
+// that is valid leaves it so.
+func ValidateFeatureConfirmation(confirmation *features.FeatureConfirmation) field.ErrorList {
+	fldPath := field.NewPath("spec")
+	spec := &confirmation.Spec
+	if spec.Process == "" {
+		return field.ErrorList{field.Required(fldPath.Child("process"), "has to be that of the report, which its process writes with it")}
+	}
+	errs := validateLabel(spec.Process, fldPath.Child("process"))
+	values := fldPath.Child("values")
+	if len(spec.Values) == 0 {
+		return append(errs, field.Required(values, "has the values that are confirmed"))
+	}
+	list := make([]features.ReportedFeature, len(spec.Values))
+	for i, v := range spec.Values {
+		list[i].Name = v.Name
+	}
+	return append(errs, validateReportedFeatures(list, values)...)
+}
+
 // validateReportMetadata keeps reports small: there is one for each process.
 func validateReportMetadata(report *features.FeatureReport, fldPath *field.Path) field.ErrorList {
 	size := 0

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -117,7 +118,7 @@ func flowSchema(name, level string, precedence int32, subjects ...flowcontrolv1.
 				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
 					// Requests to list and watch are not from reporters.
 					Verbs:     []string{"get", "create", "update", "delete"},
-					APIGroups: []string{features.GroupName}, Resources: []string{"featurereports"},
+					APIGroups: []string{features.GroupName}, Resources: []string{"featurereports", "featurereports/confirmation"},
 					Namespaces: []string{flowcontrolv1.NamespaceEvery},
 				}},
 			}},
@@ -162,6 +163,18 @@ func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 // started forbids what it does not judge yet, so that is no such answer.
 func permanent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) }
 
+// withoutConfirmations is true for a flow schema as a server of an earlier version wrote it,
+// without the subresource confirmation.
+func withoutConfirmations(stored, schema *flowcontrolv1.FlowSchema) bool {
+	earlier := schema.DeepCopy()
+	for i := range earlier.Spec.Rules {
+		for j := range earlier.Spec.Rules[i].ResourceRules {
+			earlier.Spec.Rules[i].ResourceRules[j].Resources = []string{"featurereports"}
+		}
+	}
+	return equality.Semantic.DeepEqual(stored.Spec, earlier.Spec)
+}
+
 func createFlowControl(ctx context.Context, client kubernetes.Interface, level *flowcontrolv1.PriorityLevelConfiguration, schemas []*flowcontrolv1.FlowSchema) error {
 	api := client.FlowcontrolV1()
 	// Reading costs nothing; at all starts but the first there is nothing to write.
@@ -173,9 +186,18 @@ func createFlowControl(ctx context.Context, client kubernetes.Interface, level *
 		return err
 	}
 	for _, schema := range schemas {
-		_, err := api.FlowSchemas().Get(ctx, schema.Name, metav1.GetOptions{ResourceVersion: "0"})
-		if apierrors.IsNotFound(err) {
+		stored, err := api.FlowSchemas().Get(ctx, schema.Name, metav1.GetOptions{ResourceVersion: "0"})
+		switch {
+		case apierrors.IsNotFound(err):
 			_, err = api.FlowSchemas().Create(ctx, schema, metav1.CreateOptions{})
+		case err == nil && withoutConfirmations(stored, schema):
+			stored = stored.DeepCopy()
+			stored.Spec.Rules = schema.Spec.Rules
+			_, err = api.FlowSchemas().Update(ctx, stored, metav1.UpdateOptions{})
+			if apierrors.IsConflict(err) {
+				// Another server does the same.
+				err = nil
+			}
 		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err

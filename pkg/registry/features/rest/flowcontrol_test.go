@@ -196,6 +196,39 @@ func TestFlowControlIsWrittenOnce(t *testing.T) {
 	}
 }
 
+// TestFlowSchemaOfEarlierVersions gets the subresource confirmation, unless it was changed.
+func TestFlowSchemaOfEarlierVersions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*flowcontrolv1.FlowSchema)
+		want   bool
+	}{
+		"as it was written":  {func(*flowcontrolv1.FlowSchema) {}, true},
+		"another precedence": {func(s *flowcontrolv1.FlowSchema) { s.Spec.MatchingPrecedence++ }, false},
+	} {
+		client := fake.NewClientset()
+		_, schemas := FlowControl()
+		for _, schema := range schemas {
+			schema.Spec.Rules[0].ResourceRules[0].Resources = []string{"featurereports"}
+			tc.change(schema)
+			if _, err := client.FlowcontrolV1().FlowSchemas().Create(t.Context(), schema, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ensureFlowControl(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+		for _, schema := range schemas {
+			got, err := client.FlowcontrolV1().FlowSchemas().Get(t.Context(), schema.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if has := slices.Contains(got.Spec.Rules[0].ResourceRules[0].Resources, "featurereports/confirmation"); has != tc.want {
+				t.Errorf("%s: flow schema %s has confirmations: %t, want %t", name, schema.Name, has, tc.want)
+			}
+		}
+	}
+}
+
 // TestFlowControlIsRetried for a while, unless that is of no use.
 func TestFlowControlIsRetried(t *testing.T) {
 	schemas := flowcontrolv1.Resource("flowschemas")

@@ -93,6 +93,7 @@ func Policy(tasks []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule
 	for _, r := range reporters() {
 		add(policy, metav1.NamespaceSystem, reporterRole+":"+r.component, r.subjects,
 			rule("get", "create", "update", "patch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
+			rule("create").Groups(features.GroupName).Resources("featurereports/confirmation").RuleOrDie(),
 			rule("report").Groups(features.GroupName).Resources("components").Names(r.component).RuleOrDie(),
 		)
 		if r.leases {

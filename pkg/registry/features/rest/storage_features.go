@@ -75,6 +75,7 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 			return genericapiserver.APIGroupInfo{}, err
 		}
 		storage["featurereports"] = s
+		storage["featurereports/confirmation"] = s.Confirmation()
 	}
 	if len(storage) > 0 {
 		group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage

@@ -108,6 +108,9 @@ func NewREST(optsGetter generic.RESTOptionsGetter, auth authorizer.Unconditional
 
 var _ rest.CategoriesProvider = &REST{}
 
+// Confirmation serves the subresource confirmation of the reports.
+func (r *REST) Confirmation() *ConfirmationREST { return &ConfirmationREST{r} }
+
 // Categories lets "kubectl get features-all" show features and reports.
 func (r *REST) Categories() []string { return []string{"features-all"} }
 
@@ -302,10 +305,14 @@ func (r *REST) mayUpdate(ctx context.Context, report, old *features.FeatureRepor
 		return nil
 	}
 	if !equality.Semantic.DeepEqual(report.Spec, old.Spec) {
-		return forbidden(report, "only %q%s, who created the report, may change it; you are %q%s; if that process has ended, delete the report, and it can be created again",
-			old.Spec.Username, onNode(old.Spec.NodeName), requester.GetName(), onNode(boundNode(requester)))
+		return notCreator(old, requester)
 	}
 	return r.mayTouchAny(ctx, requester, "update", report)
+}
+
+func notCreator(report *features.FeatureReport, requester user.Info) error {
+	return forbidden(report, "only %q%s, who created the report, may change it; you are %q%s; if that process has ended, delete the report, and it can be created again",
+		report.Spec.Username, onNode(report.Spec.NodeName), requester.GetName(), onNode(boundNode(requester)))
 }
 
 // mayTouchAny checks whether a user other than the creator may delete a report

@@ -122,6 +122,9 @@ type Reporter struct {
 	reportAt map[string]time.Time
 	fraction float64
 	due      time.Time
+	// confirmAfter is the time until which whole reports are written: the server did not
+	// take a confirmation.
+	confirmAfter time.Time
 	// failures and rejections count since the server accepted the report last: how often
 	// it failed, and how often the server rejected it.
 	failures, rejections int
@@ -226,7 +229,7 @@ func (r *Reporter) sync(ctx context.Context) time.Duration {
 	if err != nil {
 		return r.finish(ctx, err)
 	}
-	err = r.write(ctx, spec, nil)
+	err = r.send(ctx, spec, d)
 	r.lastWrite = r.config.Clock.Now()
 	r.noteCheck(r.lastWrite, err)
 	if err == nil {

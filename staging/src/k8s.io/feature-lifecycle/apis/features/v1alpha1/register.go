@@ -75,6 +75,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&FeatureReportList{},
 		&FeaturePlan{},
 		&FeatureCleanup{},
+		&FeatureConfirmation{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

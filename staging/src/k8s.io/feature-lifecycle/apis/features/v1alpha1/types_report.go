@@ -22,6 +22,7 @@ import (
 
 // +genclient
 // +genclient:noStatus
+// +genclient:method=CreateConfirmation,verb=create,subresource=confirmation,input=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureConfirmation,result=k8s.io/feature-lifecycle/apis/features/v1alpha1.FeatureConfirmation
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // FeatureReport lists the values that one process observed for its feature

@@ -155,3 +155,48 @@ type FeatureCleanupStatus struct {
 	// +listMapKey=name
 	Tasks []FeatureTask `json:"tasks,omitempty" protobuf:"bytes,2,rep,name=tasks"`
 }
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FeatureConfirmation is posted to the confirmation subresource of a
+// FeatureReport by the process that wrote it, after values have changed in the
+// process and nothing else has. The server stores the values in the report, as
+// if the process had written it as a whole.
+type FeatureConfirmation struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object's metadata; the name, if given, is the report's. An answer
+	// has the resource version of the report.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what is confirmed.
+	// +required
+	Spec FeatureConfirmationSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+}
+
+// FeatureConfirmationSpec is what is confirmed.
+type FeatureConfirmationSpec struct {
+	// process is spec.process of the report. If another process has written
+	// the report since, nothing is stored.
+	// +required
+	Process string `json:"process" protobuf:"bytes,1,opt,name=process"`
+	// values are those that changed. The report has to list each name.
+	// +listType=map
+	// +listMapKey=name
+	// +required
+	Values []ConfirmedValue `json:"values" protobuf:"bytes,2,rep,name=values"`
+}
+
+// ConfirmedValue is the value that a process has of one gate.
+type ConfirmedValue struct {
+	// name is the gate's exact name.
+	// +required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// enabled is the observed value.
+	// +required
+	Enabled bool `json:"enabled" protobuf:"varint,2,opt,name=enabled"`
+	// overridden is true when the value was taken from the API and the process
+	// would use the other one by itself.
+	// +optional
+	Overridden bool `json:"overridden,omitempty" protobuf:"varint,3,opt,name=overridden"`
+}

@@ -22,6 +22,11 @@ limitations under the License.
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfirmedValue) OpenAPIModelName() string {
+	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.ConfirmedValue"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Feature) OpenAPIModelName() string {
 	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.Feature"
 }
@@ -39,6 +44,16 @@ func (in FeatureCleanupStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in FeatureConfiguration) OpenAPIModelName() string {
 	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureConfiguration"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FeatureConfirmation) OpenAPIModelName() string {
+	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureConfirmation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FeatureConfirmationSpec) OpenAPIModelName() string {
+	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureConfirmationSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -86,6 +86,12 @@ func ExtractFeatureReport(featureReport *featuresv1alpha1.FeatureReport, fieldMa
 	return ExtractFeatureReportFrom(featureReport, fieldManager, "")
 }
 
+// ExtractFeatureReportConfirmation extracts the applied configuration owned by fieldManager from
+// featureReport for the confirmation subresource.
+func ExtractFeatureReportConfirmation(featureReport *featuresv1alpha1.FeatureReport, fieldManager string) (*FeatureReportApplyConfiguration, error) {
+	return ExtractFeatureReportFrom(featureReport, fieldManager, "confirmation")
+}
+
 func (b FeatureReportApplyConfiguration) IsApplyConfiguration() {}
 
 // WithKind sets the Kind field in the declarative configuration to the given value

@@ -47,6 +47,8 @@ type FeatureReportInterface interface {
 	Watch(ctx context.Context, opts v1.ListOptions) (watch.Interface, error)
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts v1.PatchOptions, subresources ...string) (result *featuresv1alpha1.FeatureReport, err error)
 	Apply(ctx context.Context, featureReport *applyconfigurationfeaturesv1alpha1.FeatureReportApplyConfiguration, opts v1.ApplyOptions) (result *featuresv1alpha1.FeatureReport, err error)
+	CreateConfirmation(ctx context.Context, featureReportName string, featureConfirmation *featuresv1alpha1.FeatureConfirmation, opts v1.CreateOptions) (*featuresv1alpha1.FeatureConfirmation, error)
+
 	FeatureReportExpansion
 }
 
@@ -67,4 +69,19 @@ func newFeatureReports(c *FeaturesV1alpha1Client, namespace string) *featureRepo
 			func() *featuresv1alpha1.FeatureReportList { return &featuresv1alpha1.FeatureReportList{} },
 		),
 	}
+}
+
+// CreateConfirmation takes the representation of a featureConfirmation and creates it.  Returns the server's representation of the featureConfirmation, and an error, if there is any.
+func (c *featureReports) CreateConfirmation(ctx context.Context, featureReportName string, featureConfirmation *featuresv1alpha1.FeatureConfirmation, opts v1.CreateOptions) (result *featuresv1alpha1.FeatureConfirmation, err error) {
+	result = &featuresv1alpha1.FeatureConfirmation{}
+	err = c.GetClient().Post().
+		Namespace(c.GetNamespace()).
+		Resource("featurereports").
+		Name(featureReportName).
+		SubResource("confirmation").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(featureConfirmation).
+		Do(ctx).
+		Into(result)
+	return
 }

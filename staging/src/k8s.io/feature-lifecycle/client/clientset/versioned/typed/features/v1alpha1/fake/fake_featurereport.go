@@ -19,7 +19,11 @@ limitations under the License.
 package fake
 
 import (
+	context "context"
+
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gentype "k8s.io/client-go/gentype"
+	testing "k8s.io/client-go/testing"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	featuresv1alpha1 "k8s.io/feature-lifecycle/client/applyconfiguration/features/v1alpha1"
 	typedfeaturesv1alpha1 "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
@@ -50,4 +54,16 @@ func newFakeFeatureReports(fake *FakeFeaturesV1alpha1, namespace string) typedfe
 		),
 		fake,
 	}
+}
+
+// CreateConfirmation takes the representation of a featureConfirmation and creates it.  Returns the server's representation of the featureConfirmation, and an error, if there is any.
+func (c *fakeFeatureReports) CreateConfirmation(ctx context.Context, featureReportName string, featureConfirmation *v1alpha1.FeatureConfirmation, opts v1.CreateOptions) (result *v1alpha1.FeatureConfirmation, err error) {
+	emptyResult := &v1alpha1.FeatureConfirmation{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), featureReportName, "confirmation", c.Namespace(), featureConfirmation, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.FeatureConfirmation), err
 }
