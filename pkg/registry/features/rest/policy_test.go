@@ -105,6 +105,8 @@ func TestPolicyPermissions(t *testing.T) {
 		"the controller manager renews its Lease":    {request{manager, "update", kf, "leases", "x"}, true},
 		"but none of kube-system":                    {request{manager, "update", ks, "leases", "kube-scheduler"}, false},
 		"a node reports":                             {request{node, "create", ks, "featurereports", ""}, true},
+		"a node confirms values":                     {request{node, "create", ks, "featurereports/confirmation", "x"}, true},
+		"a user confirms values":                     {request{jane, "create", ks, "featurereports/confirmation", "x"}, false},
 		"as kubelet":                                 {request{node, "report", ks, "components", "kubelet"}, true},
 		"a node renews Leases of reporters":          {request{node, "update", kf, "leases", "x"}, false},
 		"kube-proxy reports by its service account":  {request{proxy, "report", ks, "components", "kube-proxy"}, true},

@@ -59,14 +59,14 @@ func served(t *testing.T, resources *serverstorage.ResourceConfig) map[string]re
 }
 
 func TestServedResources(t *testing.T) {
-	features := []string{"features", "features/cleanup", "features/plan", "features/status"}
+	features, reports := []string{"features", "features/cleanup", "features/plan", "features/status"}, []string{"featurereports", "featurereports/confirmation"}
 	for name, tc := range map[string]struct {
 		configure func(*serverstorage.ResourceConfig)
 		want      []string
 	}{
 		"none unless enabled": {func(*serverstorage.ResourceConfig) {}, nil},
 		"all of the version": {func(c *serverstorage.ResourceConfig) { c.EnableVersions(v1alpha1.SchemeGroupVersion) },
-			slices.Concat([]string{"featurereports"}, features)},
+			slices.Concat(reports, features)},
 		"features without reports": {func(c *serverstorage.ResourceConfig) {
 			c.EnableVersions(v1alpha1.SchemeGroupVersion)
 			c.DisableResources(v1alpha1.SchemeGroupVersion.WithResource("featurereports"))
@@ -74,7 +74,7 @@ func TestServedResources(t *testing.T) {
 		"reports without features": {func(c *serverstorage.ResourceConfig) {
 			c.EnableVersions(v1alpha1.SchemeGroupVersion)
 			c.DisableResources(v1alpha1.SchemeGroupVersion.WithResource("features"))
-		}, []string{"featurereports"}},
+		}, reports},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resources := serverstorage.NewResourceConfig()
@@ -108,6 +108,7 @@ func TestServedVerbs(t *testing.T) {
 		"features": all, "featurereports": all,
 		"features/status": {"get", "patch", "update"},
 		"features/plan":   {"create"}, "features/cleanup": {"create"},
+		"featurereports/confirmation": {"create"},
 	}
 	if diff := cmp.Diff(want, verbs); diff != "" {
 		t.Errorf("unexpected verbs (-want +got):\n%s", diff)
