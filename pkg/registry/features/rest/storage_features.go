@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	reportstorage "k8s.io/kubernetes-features/pkg/registry/features/featurereport/storage"
+	valuestorage "k8s.io/kubernetes-features/pkg/registry/features/featurevalue/storage"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -75,6 +76,13 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 			return genericapiserver.APIGroupInfo{}, err
 		}
 		storage["featurereports"] = s
+	}
+	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("featurevalues")) {
+		s, err := valuestorage.NewREST(optsGetter)
+		if err != nil {
+			return genericapiserver.APIGroupInfo{}, err
+		}
+		storage["featurevalues"] = s
 	}
 	if len(storage) > 0 {
 		group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage
