@@ -433,7 +433,12 @@ bench-reporters: all ## Let 1,000, 10,000 and 30,000 simulated processes report;
 bench-start: all upstream ## Start kube-apiserver and upstream's, cold and warm; 14 minutes.
 	$(run_benchmark)
 
-bench-flip: all ## Change a dynamic value that 100, 1,000 and 10,000 simulated processes follow; 40 minutes.
+# The commit that bench-flip measures this build beside: the last one before processes
+# followed FeatureValues. Empty for none.
+BEFORE ?= c7bc92df7f51b24dc7cc23a4c8d2d0be25f97b2b
+
+bench-flip: all ## Change a dynamic value that 100, 1,000 and 10,000 simulated processes follow, beside kube-apiserver of the commit BEFORE; 80 minutes.
+	$(if $(BEFORE),COMMIT='$(BEFORE)' OUT='$(OUT_DIR)' hack/build-previous.sh)
 	$(run_benchmark)
 
 bench-transition: all ## Measure transitions from the last report on, with 1 and 3 servers, as root; 50 minutes.
@@ -446,7 +451,7 @@ bench-draw: ## Write BENCHMARKS.md, its pictures and the tables of docs/contribu
 define run_benchmark
 @mkdir -p $(OUT)
 go build -o $(OUT)/benchmark ./test/benchmark
-$(OUT)/benchmark $(@:bench-%=%) $(if $(filter y,$(LONG)),$(if $(filter bench-clear%,$@),--long))
+$(OUT)/benchmark $(@:bench-%=%) $(if $(BEFORE),$(if $(filter bench-flip,$@),--before $(OUT_DIR)/previous/$(BEFORE)/kube-apiserver)) $(if $(filter y,$(LONG)),$(if $(filter bench-clear%,$@),--long))
 @$(MAKE) -s bench-draw
 endef
 

@@ -2,15 +2,18 @@
 # Builds this repository's kube-apiserver as it was at the commit in
 # hack/previous/commit, the last one of the minor version before, into
 # _output/previous/<commit>. It is built once; another commit has another folder.
+# COMMIT=<commit> builds that one instead.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-commit=$(<hack/previous/commit)
+source=${COMMIT:+COMMIT}
+source=${source:-hack/previous/commit}
+commit=${COMMIT:-$(<hack/previous/commit)}
 dir=${OUT:-$PWD/_output}/previous/$commit
 [[ ! -x $dir/kube-apiserver ]] || exit 0
 
 if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
-	echo "The commit of hack/previous/commit, $commit, is not in this clone, so kube-apiserver of the minor version before cannot be built." >&2
+	echo "The commit of $source, $commit, is not in this clone, so its kube-apiserver cannot be built." >&2
 	if [[ $(git rev-parse --is-shallow-repository 2>/dev/null) == true ]]; then
 		echo "The clone is shallow: get the whole history with \"git fetch --unshallow\"" >&2
 	else

@@ -98,6 +98,7 @@ var apiMachinery = []Entry{
 	{Feature: named(lifecyclefeatures.FeatureLifecycle), Retained: []Remainder{
 		{Field: task.Field{Resource: v1alpha1.Resource("features")}, Why: ownObjects},
 		{Field: task.Field{Resource: v1alpha1.Resource("featurereports")}, Why: ownObjects},
+		{Field: task.Field{Resource: v1alpha1.Resource("featurevalues")}, Why: ownObjects},
 	}, Config: "--central-features and --dynamic-features of kube-apiserver"},
 	{Feature: lifecycle.Feature{
 		// The API stays while it is served, and users wrote the policies. A

@@ -264,7 +264,7 @@ func storedResources(t *testing.T) map[schema.GroupResource]resource {
 	}
 	found := map[schema.GroupResource]resource{}
 	// Upstream's documents do not have this fork's additions.
-	for name, object := range map[string]any{"features": v1alpha1.Feature{}, "featurereports": v1alpha1.FeatureReport{}} {
+	for name, object := range map[string]any{"features": v1alpha1.Feature{}, "featurereports": v1alpha1.FeatureReport{}, "featurevalues": v1alpha1.FeatureValue{}} {
 		key := v1alpha1.Resource(name)
 		found[key] = resource{GroupResource: key, version: v1alpha1.SchemeGroupVersion.Version, kind: reflect.TypeOf(object)}
 	}

@@ -101,6 +101,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.FeatureTask{}.OpenAPIModelName():             schema_feature_lifecycle_apis_features_v1alpha1_FeatureTask(ref),
 		v1alpha1.FeatureTransition{}.OpenAPIModelName():       schema_feature_lifecycle_apis_features_v1alpha1_FeatureTransition(ref),
 		v1alpha1.FeatureUse{}.OpenAPIModelName():              schema_feature_lifecycle_apis_features_v1alpha1_FeatureUse(ref),
+		v1alpha1.FeatureValue{}.OpenAPIModelName():            schema_feature_lifecycle_apis_features_v1alpha1_FeatureValue(ref),
+		v1alpha1.FeatureValueList{}.OpenAPIModelName():        schema_feature_lifecycle_apis_features_v1alpha1_FeatureValueList(ref),
 		v1alpha1.LeaseReference{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_LeaseReference(ref),
 		v1alpha1.PlannedTask{}.OpenAPIModelName():             schema_feature_lifecycle_apis_features_v1alpha1_PlannedTask(ref),
 		v1alpha1.ReportLiveness{}.OpenAPIModelName():          schema_feature_lifecycle_apis_features_v1alpha1_ReportLiveness(ref),
@@ -3833,6 +3835,138 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureUse(ref common.Refer
 				Required: []string{"component"},
 			},
 		},
+	}
+}
+
+func schema_feature_lifecycle_apis_features_v1alpha1_FeatureValue(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FeatureValue is the value of a Feature of the same namespace and name, for the processes that follow it. The server flow derives it from the Feature and writes it when the value or its rollout changes, and for nothing else: thousands of processes receive each change. It has no labels, annotations and managed fields. Features whose values are not set centrally have none.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"control": {
+						SchemaProps: spec.SchemaProps{
+							Description: "control is Central, for a value that processes take when they start, or Dynamic, for one that may change while they run.\n\nPossible enum values:\n - `\"Central\"` means that other binaries read the value here when they start.\n - `\"Dynamic\"` means that the value may change while binaries run.\n - `\"Local\"` means each binary's own command line.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Central", "Dynamic", "Local"},
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value is the value that processes take.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"previous": {
+						SchemaProps: spec.SchemaProps{
+							Description: "previous is the value of instances that rollout leaves out. These take none if it is unset. It is unset without a rollout.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"rollout": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rollout limits value to a share of the instances. Unset means all.",
+							Ref:         ref(v1alpha1.FeatureRollout{}.OpenAPIModelName()),
+						},
+					},
+					"featureVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "featureVersion is the resourceVersion of the Feature that this object was derived from. Of a Feature and a FeatureValue, the one with the newer version counts.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reportWithinSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reportWithinSeconds is the time over which the processes that take the value spread their reports, in seconds. 0 means that they report at once. The server flow derives it from the number of these processes.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"control", "value", "featureVersion"},
+			},
+		},
+		Dependencies: []string{
+			v1.ObjectMeta{}.OpenAPIModelName(), v1alpha1.FeatureRollout{}.OpenAPIModelName()},
+	}
+}
+
+func schema_feature_lifecycle_apis_features_v1alpha1_FeatureValueList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FeatureValueList is a list of values.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items is the list of values.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FeatureValue{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1.ListMeta{}.OpenAPIModelName(), v1alpha1.FeatureValue{}.OpenAPIModelName()},
 	}
 }
 

@@ -75,7 +75,7 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 			fmt.Sprintf("Each also runs the reporter of real binaries, with what a real kubelet (%d features) or kube-proxy (%d) reported in the same run, and the feature.", len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
 			"All share one operating system process, connections of 50 each (the library's clients and plain ones have their own), and the machine with the one kube-apiserver and etcd: CPU time that they use, the server does not get. What a connection costs is not in the figures; real processes have one anyway.",
 			fmt.Sprintf("A value is changed %d times by an administrator, off and on in turn; times begin with the request. Figures are medians of the changes, with the lowest and the highest where there is room; a p99 of other clients is that of their requests in all changes together.", o.Changes),
-			"The feature has nothing to be cleaned up. A follower's event is the whole Feature, status.uses and all; it comes when spec changes, when the servers have answered, and again each time something in status changes.",
+			"The feature has nothing to be cleaned up. A follower's event is a FeatureValue, which comes once for a change. Processes confirm a value without sending their report again.",
 			"At rest, processes look at the list of Features every ten minutes less up to a quarter; these lists are sent in turn at that rate.",
 			"Plain watches are measured first, then informers, then followers, in one server: what is resident at its highest has what those before left behind. Memory for watchers is counted after collections of garbage, as the difference.",
 			"kube-apiserver has the reports of all processes while the peers are measured, too. Its memory for watchers is what is alive more once all watch.",
@@ -84,12 +84,13 @@ func describe(o Options, templates map[string]fleet.Template, apply measure.Dist
 	}
 	describeTimes(r, outcomes)
 	describeFlips(r, o, outcomes)
+	describeBefore(r, outcomes)
 	describeLoad(r, o, outcomes)
 	describeRest(r, outcomes)
 	grow(r, outcomes)
 	for _, found := range outcomes {
 		if found.processes == promised {
-			r.Budgets = append(r.Budgets, within(found, "from the request; the median of the flips. docs/central-and-dynamic.md promises it"), saidBy(found))
+			r.Budgets = append(r.Budgets, within(found, "from the request; the median of the flips. docs/central-and-dynamic.md promises it"), saidBy(found), confirmedBy(found))
 		}
 		if found.processes == o.Budget || len(outcomes) == 1 {
 			promise(r, found)
@@ -148,6 +149,55 @@ func describeFlips(r *result.Result, o Options, outcomes []*outcome) {
 		chart.Add("uses are right", result.Ours, result.Point{X: n, Y: uses.Median, Low: uses.Low, High: uses.High})
 		informed := measure.SpreadBy(o.peer.changes, func(c changed) float64 { return last(c) / 1000 })
 		chart.Add("the last informer of a ConfigMap has the value, without a count", result.Peer, result.Point{X: n, Y: informed.Median, Low: informed.Low, High: informed.High})
+	}
+}
+
+// comparison is one figure of the build and of the one before.
+type comparison struct {
+	what string
+	of   func(*outcome) float64
+	// atMost is the share of what it was that is wanted, 0 for none.
+	atMost float64
+}
+
+var comparisons = []comparison{
+	{"the last has the value (s)", func(o *outcome) float64 {
+		return measure.SpreadBy(o.flips, func(f flipped) float64 { return last(f.changed) / 1000 }).Median
+	}, 0},
+	{"events of a flip (MiB)", func(o *outcome) float64 {
+		return measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.Bytes + f.settling.Bytes }).Median / measure.MiB
+	}, 0.15},
+	{"uses are right (s)", func(o *outcome) float64 {
+		return measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() }).Median
+	}, 0.25},
+	{"CPU time of kube-apiserver for a flip, beyond that at rest (s)", func(o *outcome) float64 { return measure.SpreadBy(o.flips, o.work).Median }, 0.35},
+	{"p99 of other clients until the transition ended (ms)", func(o *outcome) float64 {
+		return p99(o.flips, func(f flipped) measure.Part { return measure.Sum(f.load, f.settling) })
+	}, 0},
+	{"answers 429", func(o *outcome) float64 {
+		return measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.TooMany + f.settling.TooMany }).Median
+	}, 0},
+}
+
+// describeBefore compares a flip with that of the kube-apiserver of an earlier commit.
+func describeBefore(r *result.Result, outcomes []*outcome) {
+	t := &result.Table{}
+	for _, o := range outcomes {
+		if o.before == nil {
+			continue
+		}
+		if len(t.Columns) == 0 {
+			t = r.AddTable("A flip beside kube-apiserver as it was before, with the same processes in the same run",
+				result.Column{Name: "processes"}, result.Column{Name: "what"}, result.Column{Name: "before"}, result.Column{Name: "now"}, result.Column{Name: "now is so many times that before"})
+		}
+		for _, c := range comparisons {
+			was, is := c.of(o.before), c.of(o)
+			ratio := is / max(was, 1e-6)
+			t.AddRow(o.processes, c.what, was, is, ratio)
+			if c.atMost > 0 {
+				r.Budgets = append(r.Budgets, result.Budget{Text: o.who() + ": " + c.what, Compare: result.AtMost, Target: c.atMost, Measured: ratio, Unit: "× that before", How: "medians of the flips, beside kube-apiserver as it was before in the same run"})
+			}
+		}
 	}
 }
 
@@ -264,6 +314,12 @@ func saidBy(o *outcome) result.Budget {
 	return result.Budget{Text: "The last of " + o.who() + " has reported the value, after the last one had it", Compare: result.AtMost, Target: 1, Measured: said.Median, Low: said.Low, High: said.High, Unit: "s", How: "the median of the flips. The design wants reports within a second, whatever the number of processes; processes that get a value together take turns instead (KEP: 2 s and 5 ms for each user)"}
 }
 
+// confirmedBy returns how soon all are counted with the value.
+func confirmedBy(o *outcome) result.Budget {
+	counted := measure.SpreadBy(o.flips, func(f flipped) float64 { return f.counted.Seconds() })
+	return result.Budget{Text: "Uses of " + o.who() + " are right", Compare: result.AtMost, Target: 1, Measured: counted.Median, Low: counted.Low, High: counted.High, Unit: "s", How: "from the request; the median of the flips. A bound that was chosen"}
+}
+
 // promise compares one size with what the design and the KEP say, and with bounds that
 // were chosen.
 func promise(r *result.Result, o *outcome) {
@@ -278,6 +334,11 @@ func promise(r *result.Result, o *outcome) {
 		result.Budget{Text: "Uses of " + who + " are right after the last report", Compare: result.AtMost, Target: 5, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return max(f.counted-f.reported, 0).Seconds() }).High, Unit: "s", How: "from the answer to the last report, which a count may precede; the longest of the flips. The design wants it of reporters at their start"},
 		result.Budget{Text: "The transition of " + who + " has ended", Compare: result.AtMost, Target: over.Seconds(), Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.ended.Seconds() }).High, Unit: "s", How: "from the request, settle period included; the longest of the flips. The KEP's objective for a Dynamic feature with more than 2,000 users"},
 		result.Budget{Text: "Answers 429 that others see in a flip", Compare: result.AtMost, Target: 0, Measured: measure.SpreadBy(o.flips, func(f flipped) float64 { return f.load.Refused() + f.settling.Refused() }).High, How: "answers to other clients until the transition ended, the most of the flips"},
+	)
+	besideRest := p99(o.flips, func(f flipped) measure.Part { return measure.Sum(f.load, f.settling) }) / measure.Milliseconds(max(o.followed.Foreground.All.Percentile(99), time.Microsecond))
+	r.Budgets = append(r.Budgets,
+		result.Budget{Text: "The last of " + who + " has the value, beside the smallest event to as many plain watches", Compare: result.AtMost, Target: 1.5, Measured: end(kinds[0]) / max(end(kinds[2]), 1e-3), Unit: "× that time", How: "the medians of the changes, in the same run. A bound that was chosen"},
+		result.Budget{Text: "The p99 of other clients until the transition of " + who + " ended", Compare: result.AtMost, Target: 3, Measured: besideRest, Unit: "× that at rest", How: "of all requests in all flips, beside those of the minute at rest with followers. A bound that was chosen"},
 	)
 	sent := func(k kind) float64 {
 		return measure.SpreadBy(k.changes, func(c changed) float64 { return c.load.Bytes }).Median / measure.MiB

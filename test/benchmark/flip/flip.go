@@ -61,6 +61,9 @@ type Options struct {
 	Settle time.Duration
 	// Foreground is how many requests a second other clients send.
 	Foreground float64
+	// Before is a kube-apiserver of an earlier commit, which is measured before this one
+	// with the same processes; "" for none. What it does not serve, processes do without.
+	Before string
 	// Profiles is a directory for profiles of kube-apiserver, "" for none.
 	Profiles string
 }
@@ -81,6 +84,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Template, "template", o.Template, "For how long a real node is watched for what it reports.")
 	fs.DurationVar(&o.Settle, "settle", o.Settle, "kube-apiserver's --feature-settle-period.")
 	fs.Float64Var(&o.Foreground, "foreground", o.Foreground, "Requests a second of other clients.")
+	fs.StringVar(&o.Before, "before", o.Before, "A kube-apiserver of an earlier commit, to be measured beside this one.")
 	fs.StringVar(&o.Profiles, "profiles", o.Profiles, "A directory for CPU profiles of kube-apiserver during a flip; for a look, not for figures.")
 }
 
@@ -113,20 +117,28 @@ func Run(ctx context.Context, bed *testbed.Bed, o Options) (*result.Result, erro
 	}
 	var outcomes []*outcome
 	for _, n := range o.Processes {
-		found, err := one(ctx, bed, o, templates, n)
+		var before *outcome
+		if o.Before != "" {
+			bed.Say("%d processes: %s", n, o.Before)
+			if before, err = one(ctx, bed, o, templates, n, o.Before); err != nil {
+				return describe(o, templates, apply, outcomes), fmt.Errorf("%d processes, %s: %w", n, o.Before, err)
+			}
+		}
+		found, err := one(ctx, bed, o, templates, n, "")
 		if err != nil {
 			return describe(o, templates, apply, outcomes), fmt.Errorf("%d processes: %w", n, err)
 		}
+		found.before = before
 		outcomes = append(outcomes, found)
 	}
 	return describe(o, templates, apply, outcomes), nil
 }
 
-// one measures one size.
-func one(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, n int) (_ *outcome, err error) {
+// one measures one size, with the kube-apiserver of this build or another one.
+func one(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, n int, server string) (_ *outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := begin(ctx, bed, o, templates, n)
+	w, err := begin(ctx, bed, o, templates, n, server)
 	if w != nil {
 		defer func() {
 			cancel()
@@ -137,12 +149,12 @@ func one(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]
 		return nil, err
 	}
 	found := &outcome{processes: n}
-	// The server has the reports of all whatever is measured.
-	w.bed.Say("%d processes: all report", n)
-	if err := w.report(ctx, w.fleet.Processes()); err != nil {
+	if server != "" {
+		return found, w.beside(ctx, found)
+	}
+	if err := w.reportAll(ctx); err != nil {
 		return nil, err
 	}
-	w.meter.Keep(ctx, w.fleet.Check)
 	for _, kind := range []struct {
 		name string
 		to   *kindOutcome
@@ -153,4 +165,22 @@ func one(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]
 		}
 	}
 	return found, w.follow(ctx, found)
+}
+
+// beside measures followers alone.
+func (w *world) beside(ctx context.Context, found *outcome) error {
+	if err := w.reportAll(ctx); err != nil {
+		return err
+	}
+	return w.follow(ctx, found)
+}
+
+// reportAll lets the server have the reports of all, whatever is measured.
+func (w *world) reportAll(ctx context.Context) error {
+	w.bed.Say("%d processes: all report", w.n)
+	if err := w.report(ctx, w.fleet.Processes()); err != nil {
+		return err
+	}
+	w.meter.Keep(ctx, w.fleet.Check)
+	return nil
 }

@@ -30,7 +30,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	componentfeaturegate "k8s.io/component-base/featuregate"
@@ -43,7 +42,7 @@ import (
 	"k8s.io/kubernetes-features/test/benchmark/measure"
 )
 
-var features = schema.GroupResource{Group: v1alpha1.GroupName, Resource: "features"}
+var features, values = v1alpha1.Resource("features"), v1alpha1.Resource("featurevalues")
 
 // outcome is what one size gave.
 type outcome struct {
@@ -56,6 +55,8 @@ type outcome struct {
 	memory          measure.Live
 	alone, followed measure.Part
 	flips           []flipped
+	// before is the same with the kube-apiserver of an earlier commit, nil without one.
+	before *outcome
 }
 
 // flipped is one flip of the dynamic value.
@@ -83,17 +84,17 @@ func (w *world) follow(ctx context.Context, found *outcome) error {
 	if err != nil {
 		return err
 	}
-	before, err := w.open(ctx, features)
+	before, err := w.open(ctx, w.followed)
 	if err != nil {
 		return err
 	}
 	w.bed.Say("%d processes: all begin to follow", w.n)
 	b := &board{}
-	if found.started, err = w.meter.During(ctx, features, func(ctx context.Context) error {
+	if found.started, err = w.meter.During(ctx, w.followed, func(ctx context.Context) error {
 		if err := followAll(ctx, processes, b); err != nil {
 			return err
 		}
-		return w.untilOpen(ctx, features, func(n float64) bool { return n >= before+float64(w.n) })
+		return w.untilOpen(ctx, w.followed, func(n float64) bool { return n >= before+float64(w.n) })
 	}); err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (w *world) flip(ctx context.Context, b *board, enabled bool) (one flipped, 
 	defer counted.Stop()
 	profiled := w.profile(ctx, "flip")
 	var begun time.Time
-	parts, err := w.meter.InTurn(ctx, features, func(ctx context.Context) error {
+	parts, err := w.meter.InTurn(ctx, w.followed, func(ctx context.Context) error {
 		now := &change{newArrivals(w.n), strconv.FormatBool(enabled)}
 		b.now.Store(now)
 		begun = time.Now()

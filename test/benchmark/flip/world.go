@@ -21,10 +21,13 @@ package flip
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 
 	"k8s.io/kubernetes-features/test/benchmark/fleet"
 	"k8s.io/kubernetes-features/test/benchmark/measure"
@@ -42,22 +45,36 @@ type world struct {
 	options   Options
 	templates map[string]fleet.Template
 	n         int
+	// followed are the objects that followers watch: FeatureValues, or Features where the
+	// server has no FeatureValues.
+	followed schema.GroupResource
 
 	fleet *fleet.Fleet
 	meter *measure.Meter
 }
 
 // begin starts a cluster with nodes, and processes that do not run yet.
-func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, n int) (*world, error) {
-	c, err := bed.Start(ctx, localcluster.Config{
+func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[string]fleet.Template, n int, server string) (*world, error) {
+	config := localcluster.Config{
 		Only:      []string{localcluster.Etcd, localcluster.APIServer},
 		Control:   localcluster.ControlOptions{DynamicFeatures: []string{feature}},
 		ExtraArgs: map[string][]string{localcluster.APIServer: {"--feature-settle-period=" + o.Settle.String()}},
-	})
+	}
+	if server != "" {
+		config.Binaries = map[string]string{localcluster.APIServer: server}
+	}
+	c, err := bed.Start(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Cluster: c, bed: bed, options: o, templates: templates, n: n}
+	w := &world{Cluster: c, bed: bed, options: o, templates: templates, n: n, followed: features}
+	served, err := c.Kube.Discovery().ServerResourcesForGroupVersion(v1alpha1.SchemeGroupVersion.String())
+	if err != nil {
+		return w, err
+	}
+	if slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == values.Resource }) {
+		w.followed = values
+	}
 	return w, w.prepare(ctx)
 }
 

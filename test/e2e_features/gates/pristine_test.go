@@ -40,7 +40,7 @@ import (
 // processes that were started again, or expires by itself.
 var volatile = []string{
 	registry + "events/", registry + "leases/", registry + "masterleases/", registry + "minions/",
-	registry + "peerserverleases/", registry + "ranges/", registry + "features/", registry + "featurereports/",
+	registry + "peerserverleases/", registry + "ranges/", registry + "features/", registry + "featurereports/", registry + "featurevalues/",
 	registry + "serviceips/", registry + "services/endpoints/", registry + "services/specs/default/kubernetes",
 }
 

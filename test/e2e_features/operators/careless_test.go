@@ -38,7 +38,7 @@ func (s *stage) careless(t *testing.T) []forbidden {
 	group := []string{v1alpha1.GroupName}
 	wildcards, all := s.w.identity(t, s.red.namespace, "wildcards"), s.w.identity(t, s.red.namespace, "all-verbs")
 	s.w.permit(t, wildcards, nil, []rbacv1.PolicyRule{{APIGroups: group, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}}})
-	s.w.permit(t, all, nil, []rbacv1.PolicyRule{{APIGroups: group, Resources: []string{"features", "features/status", "featurereports"}, Verbs: []string{rbacv1.VerbAll}}})
+	s.w.permit(t, all, nil, []rbacv1.PolicyRule{{APIGroups: group, Resources: []string{"features", "features/status", "featurereports", "featurevalues"}, Verbs: []string{rbacv1.VerbAll}}})
 	s.wildcardsPermit(t, wildcards)
 
 	var rows []forbidden

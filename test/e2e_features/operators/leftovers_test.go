@@ -97,6 +97,10 @@ func (w *world) serviceAccountDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	framework.WaitFor(t, "the values to be published", func() bool {
+		values, err := w.Features.FeaturesV1alpha1().FeatureValues(o.namespace).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(values.Items) == 2
+	})
 	for _, r := range replicas {
 		if err := r.crash(t); err != nil {
 			t.Errorf("Start of a replica that was told to end: %v", err)
@@ -106,7 +110,7 @@ func (w *world) serviceAccountDeleted(t *testing.T) {
 	// A crashed replica removes nothing.
 	want := map[string][]metav1.OwnerReference{}
 	for _, name := range []string{
-		"features/" + colors, "features/" + borrowed,
+		"features/" + colors, "features/" + borrowed, "featurevalues/" + colors, "featurevalues/" + borrowed,
 		"featurereports/" + o.component + ".a", "featurereports/" + o.component + ".b", "leases/" + o.component + ".a", "leases/" + o.component + ".b",
 	} {
 		want[name] = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: account.Name, UID: account.UID}}

@@ -273,7 +273,7 @@ func (w *world) nothingMade(t *testing.T, namespace string, before []string) {
 		t.Errorf("the namespace has other objects than before (-before +now):\n%s", diff)
 	}
 	features := w.keysWith(t, func(key string) bool {
-		return strings.HasPrefix(key, "/registry/features/") || strings.HasPrefix(key, "/registry/featurereports/")
+		return strings.HasPrefix(key, "/registry/features/") || strings.HasPrefix(key, "/registry/featurereports/") || strings.HasPrefix(key, "/registry/featurevalues/")
 	})
 	if len(features) > 0 {
 		t.Errorf("without the API there are %v", features)

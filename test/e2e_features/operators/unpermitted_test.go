@@ -67,7 +67,7 @@ func (w *world) unpermitted(t *testing.T) {
 		_, err := reports(w.Features, namespace).Get(t.Context(), o.component+".a", metav1.GetOptions{})
 		return err
 	})
-	explained("with those to report", "of which it lacks: create, delete features.features.k8s.io; update features.features.k8s.io/status; list, watch, delete featurereports.features.k8s.io")
+	explained("with those to report", "of which it lacks: create, delete features.features.k8s.io; update features.features.k8s.io/status; create, update, delete featurevalues.features.k8s.io; list, watch, delete featurereports.features.k8s.io")
 	// The flow has not begun: client-go would complain for it.
 	if strings.Contains(r.logs.String(), "Failed to watch") {
 		t.Errorf("the flow watches what it may not:\n%s", r.logs.String())

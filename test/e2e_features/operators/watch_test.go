@@ -73,6 +73,7 @@ type ownKind struct {
 var ownKinds = []ownKind{
 	{"features", &v1alpha1.Feature{}, func(w *world) rest.Interface { return w.Features.FeaturesV1alpha1().RESTClient() }},
 	{"featurereports", &v1alpha1.FeatureReport{}, func(w *world) rest.Interface { return w.Features.FeaturesV1alpha1().RESTClient() }},
+	{"featurevalues", &v1alpha1.FeatureValue{}, func(w *world) rest.Interface { return w.Features.FeaturesV1alpha1().RESTClient() }},
 	{"leases", &coordinationv1.Lease{}, func(w *world) rest.Interface { return w.Kube.CoordinationV1().RESTClient() }},
 }
 
@@ -94,6 +95,13 @@ func (w *world) owners(t *testing.T, namespace string) map[string][]metav1.Owner
 	}
 	for _, object := range reports.Items {
 		found["featurereports/"+object.Name] = object.OwnerReferences
+	}
+	values, err := w.Features.FeaturesV1alpha1().FeatureValues(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range values.Items {
+		found["featurevalues/"+object.Name] = object.OwnerReferences
 	}
 	leases, err := w.Kube.CoordinationV1().Leases(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -463,7 +463,7 @@ func (b *binaries) everythingServed(t *testing.T) {
 	ours := 0
 	for _, key := range unserved(b.stored(t, "/registry/"), objects) {
 		switch {
-		case strings.HasPrefix(key, framework.FeaturesKey), strings.HasPrefix(key, "/registry/featurereports/kube-system/kube-apiserver."):
+		case strings.HasPrefix(key, framework.FeaturesKey), strings.HasPrefix(key, "/registry/featurevalues/kube-system/"), strings.HasPrefix(key, "/registry/featurereports/kube-system/kube-apiserver."):
 			ours++
 		case slices.ContainsFunc([]string{"/registry/ranges/", "/registry/masterleases/", "/registry/peerserverleases/"}, func(prefix string) bool { return strings.HasPrefix(key, prefix) }):
 		default:

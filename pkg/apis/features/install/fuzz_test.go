@@ -43,6 +43,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
 	"k8s.io/kubernetes-features/pkg/registry/features/feature"
 	"k8s.io/kubernetes-features/pkg/registry/features/featurereport"
+	"k8s.io/kubernetes-features/pkg/registry/features/featurevalue"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/utils/ptr"
 )
@@ -90,8 +91,14 @@ func realistic() []runtime.Object {
 		Features: []v1alpha1.ReportedFeature{{Name: "A", Enabled: true, Queried: true, Stage: v1alpha1.StageAlpha}, {Name: "B", Explicit: true, Control: v1alpha1.ControlCentral, Overridden: true}},
 		Liveness: v1alpha1.ReportLiveness{Lease: &v1alpha1.LeaseReference{Namespace: v1alpha1.LeaseNamespace, Name: "kube-scheduler.a"}},
 	}}
+	value := v1alpha1.FeatureValue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "MaxUnavailableStatefulSet", UID: "0b5e", ResourceVersion: "8", CreationTimestamp: then},
+		Control:    v1alpha1.ControlDynamic, Value: true, Previous: ptr.To(false), FeatureVersion: "7", ReportWithinSeconds: 12,
+		Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](25), Components: []string{"kubelet"}},
+	}
 	return []runtime.Object{
 		&f, &report, &v1alpha1.FeatureList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "c"}, Items: []v1alpha1.Feature{f, {}}},
+		&value, &v1alpha1.FeatureValueList{Items: []v1alpha1.FeatureValue{value}},
 		&v1alpha1.FeatureReportList{Items: []v1alpha1.FeatureReport{report}},
 		&v1alpha1.FeaturePlan{ObjectMeta: metav1.ObjectMeta{Name: "A"}, Spec: v1alpha1.FeaturePlanSpec{TargetVersion: "1.37"}, Status: v1alpha1.FeaturePlanStatus{
 			Tasks: []v1alpha1.PlannedTask{{Name: "T", State: v1alpha1.StateUpgrading, Leftovers: []v1alpha1.ResourceLeftovers{{Group: "apps", Resource: "statefulsets", Field: "spec.x", Count: 1, Examples: []string{"a/b"}}}}},
@@ -208,9 +215,19 @@ func checkObject(t *testing.T, object runtime.Object, n int) {
 		if labels, set, err := featurereport.GetAttrs(object); err != nil || len(labels) != len(object.Labels) || set["metadata.name"] != object.Name {
 			t.Fatalf("selected by %v, %v, %v", labels, set, err)
 		}
+	case *features.FeatureValue:
+		checkErrors(t, n, validation.ValidateFeatureValue(object), validation.ValidateFeatureValueUpdate(object, object.DeepCopy()))
+		checkStrategy(t, featurevalue.Strategy, featurevalue.Strategy, object, len(validation.ValidateFeatureValue(object)) == 0)
+		if labels, set, err := featurevalue.GetAttrs(object); err != nil || len(labels) != len(object.Labels) || set["metadata.name"] != object.Name {
+			t.Fatalf("selected by %v, %v, %v", labels, set, err)
+		}
 	case *features.FeaturePlan:
 		checkErrors(t, n, validation.ValidateFeaturePlan(object))
 	case *features.FeatureList:
+		for i := range object.Items {
+			checkObject(t, &object.Items[i], n)
+		}
+	case *features.FeatureValueList:
 		for i := range object.Items {
 			checkObject(t, &object.Items[i], n)
 		}
@@ -363,6 +380,8 @@ func TestSeedsAreValid(t *testing.T) {
 			errs = append(validation.ValidateFeature(object), validation.ValidateFeatureStatusUpdate(object, object)...)
 		case *features.FeatureReport:
 			errs = validation.ValidateFeatureReport(object)
+		case *features.FeatureValue:
+			errs = validation.ValidateFeatureValue(object)
 		case *features.FeaturePlan:
 			errs = validation.ValidateFeaturePlan(object)
 		}

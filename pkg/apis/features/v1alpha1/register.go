@@ -52,6 +52,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	for kind, labels := range map[string][]string{
 		"Feature":       {"metadata.name", "metadata.namespace", "status.state", "status.stage", "status.control"},
 		"FeatureReport": {"metadata.name", "metadata.namespace", "spec.component", "spec.nodeName", "spec.username"},
+		"FeatureValue":  {"metadata.name", "metadata.namespace", "control"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			for _, known := range labels {

@@ -31,6 +31,7 @@ func TestFieldSelectors(t *testing.T) {
 	for kind, labels := range map[string]map[string]bool{
 		"Feature":       {"metadata.name": true, "status.state": true, "spec.component": false},
 		"FeatureReport": {"metadata.name": true, "spec.component": true, "spec.nodeName": true, "spec.username": true, "status.state": false},
+		"FeatureValue":  {"metadata.name": true, "control": true, "status.control": false, "value": false},
 	} {
 		for label, ok := range labels {
 			got, value, err := scheme.ConvertFieldLabel(SchemeGroupVersion.WithKind(kind), label, "x")

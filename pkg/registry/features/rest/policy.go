@@ -73,7 +73,7 @@ func users(names ...string) []rbacv1.Subject {
 }
 
 // Policy is the RBAC that Kubernetes' own use of features.k8s.io needs. Authenticated
-// users may read Features. Each component may write its own reports. Only
+// users may read Features and their values. Each component may write its own reports. Only
 // administrators may write specs. The server flow has the permissions for its own work
 // and for the declared tasks: in all namespaces or, by their names, in one.
 func Policy(tasks []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule) *rbacrest.PolicyData {
@@ -81,7 +81,7 @@ func Policy(tasks []rbacv1.PolicyRule, namespaced map[string][]rbacv1.PolicyRule
 	policy := &rbacrest.PolicyData{
 		ClusterRoles: []rbacv1.ClusterRole{{
 			ObjectMeta: metav1.ObjectMeta{Name: viewerRole},
-			Rules:      []rbacv1.PolicyRule{rule("get", "list", "watch").Groups(features.GroupName).Resources("features").RuleOrDie()},
+			Rules:      []rbacv1.PolicyRule{rule("get", "list", "watch").Groups(features.GroupName).Resources("features", "featurevalues").RuleOrDie()},
 		}},
 		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{
 			rbacv1helpers.NewClusterBinding(viewerRole).Groups(user.AllAuthenticated).BindingOrDie(),
@@ -125,6 +125,7 @@ func FlowRules() map[string][]rbacv1.PolicyRule {
 		metav1.NamespaceSystem: {
 			rule("get", "list", "watch", "create", "delete").Groups(features.GroupName).Resources("features").RuleOrDie(),
 			rule("update").Groups(features.GroupName).Resources("features/status").RuleOrDie(),
+			rule("list", "watch", "create", "update", "delete").Groups(features.GroupName).Resources("featurevalues").RuleOrDie(),
 			rule("list", "watch", "delete").Groups(features.GroupName).Resources("featurereports").RuleOrDie(),
 			// Reports of lost processes, of any user.
 			rule("delete").Groups(features.GroupName).Resources("featurereports/any").RuleOrDie(),

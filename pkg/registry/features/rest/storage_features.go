@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	featurestorage "k8s.io/kubernetes-features/pkg/registry/features/feature/storage"
 	reportstorage "k8s.io/kubernetes-features/pkg/registry/features/featurereport/storage"
+	valuestorage "k8s.io/kubernetes-features/pkg/registry/features/featurevalue/storage"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -76,6 +77,13 @@ func (p StorageProvider) NewRESTStorage(resources serverstorage.APIResourceConfi
 		}
 		storage["featurereports"] = s
 		storage["featurereports/confirmation"] = s.Confirmation()
+	}
+	if resources.ResourceEnabled(v1alpha1.SchemeGroupVersion.WithResource("featurevalues")) {
+		s, err := valuestorage.NewREST(optsGetter)
+		if err != nil {
+			return genericapiserver.APIGroupInfo{}, err
+		}
+		storage["featurevalues"] = s
 	}
 	if len(storage) > 0 {
 		group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storage

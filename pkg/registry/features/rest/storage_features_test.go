@@ -66,15 +66,19 @@ func TestServedResources(t *testing.T) {
 	}{
 		"none unless enabled": {func(*serverstorage.ResourceConfig) {}, nil},
 		"all of the version": {func(c *serverstorage.ResourceConfig) { c.EnableVersions(v1alpha1.SchemeGroupVersion) },
-			slices.Concat(reports, features)},
+			slices.Concat(reports, features, []string{"featurevalues"})},
 		"features without reports": {func(c *serverstorage.ResourceConfig) {
 			c.EnableVersions(v1alpha1.SchemeGroupVersion)
 			c.DisableResources(v1alpha1.SchemeGroupVersion.WithResource("featurereports"))
-		}, features},
+		}, slices.Concat(features, []string{"featurevalues"})},
+		"all without values, as before": {func(c *serverstorage.ResourceConfig) {
+			c.EnableVersions(v1alpha1.SchemeGroupVersion)
+			c.DisableResources(v1alpha1.SchemeGroupVersion.WithResource("featurevalues"))
+		}, slices.Concat(reports, features)},
 		"reports without features": {func(c *serverstorage.ResourceConfig) {
 			c.EnableVersions(v1alpha1.SchemeGroupVersion)
 			c.DisableResources(v1alpha1.SchemeGroupVersion.WithResource("features"))
-		}, reports},
+		}, slices.Concat(reports, []string{"featurevalues"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resources := serverstorage.NewResourceConfig()
@@ -105,7 +109,7 @@ func TestServedVerbs(t *testing.T) {
 	}
 	all := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	want := map[string][]string{
-		"features": all, "featurereports": all,
+		"features": all, "featurereports": all, "featurevalues": all,
 		"features/status": {"get", "patch", "update"},
 		"features/plan":   {"create"}, "features/cleanup": {"create"},
 		"featurereports/confirmation": {"create"},

@@ -46,6 +46,8 @@ func rights() map[string]row {
 		"mallory deletes all reports":                 {method: "DELETE", path: reports, as: "mallory", code: 403, says: "featurereports/any"},
 		"mallory deletes a report, for a try":         {method: "DELETE", path: report + "?dryRun=All", as: "mallory", code: 403, says: "featurereports/any"},
 		"mallory writes a status":                     {method: "PATCH", path: good + "/status", contentType: mergePatch, body: `{"status":{"state":"On"}}`, as: "mallory", code: 403, says: "features/status"},
+		"a stranger publishes a value":                {method: "POST", path: system + "/featurevalues", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureValue","metadata":{"name":"A"},"control":"Dynamic","value":true,"featureVersion":"1"}`, as: "jane", code: 403, says: `User "jane" cannot create resource "featurevalues"`},
+		"an administrator publishes a value":          {method: "POST", path: system + "/featurevalues", body: `{"apiVersion":"features.k8s.io/v1alpha1","kind":"FeatureValue","metadata":{"name":"A"},"control":"Dynamic","value":true,"featureVersion":"1"}`, code: 403, says: "written by system:feature-lifecycle alone"},
 		"the creator gives a report away":             {method: "PATCH", path: report + "?dryRun=All", contentType: mergePatch, body: `{"spec":{"username":"mallory"}}`, code: 200, says: `"username":"kubernetes-admin"`},
 		"the creator changes a report's component":    {method: "PATCH", path: report, contentType: mergePatch, body: `{"spec":{"component":"kubelet"}}`, code: 422, says: "spec.component"},
 		"the creator changes a report's instance":     {method: "PATCH", path: report, contentType: mergePatch, body: `{"spec":{"instance":"other"}}`, code: 422, says: "spec.instance"},

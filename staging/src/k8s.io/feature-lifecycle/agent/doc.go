@@ -32,9 +32,11 @@ limitations under the License.
 //
 // Syncing is cheap. All processes list the few Features that are not Local, rarely and
 // from the server's cache. A watch costs the server memory while it is open, so there is
-// one only while a feature is Dynamic, and it selects those. kube-apiserver indexes its
-// watchers by the control that they select: thousands of them cost nothing while other
-// features change.
+// one only while a feature is Dynamic, and it selects those. It is one of FeatureValues,
+// which are small and change with the value alone. Where a server does not have them, it
+// is one of Features. Of a Feature and its FeatureValue, the newer one counts.
+// kube-apiserver indexes its watchers by the control that they select: thousands of them
+// cost nothing while other features change.
 //
 // Nothing in here fails the process, and only Load delays it, in bounded time.
 package agent

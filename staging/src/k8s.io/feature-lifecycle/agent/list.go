@@ -45,8 +45,8 @@ var errAPINotServed = errors.New("the server does not have the API features.k8s.
 // storage. Later ones come from its cache and are not older than the one before.
 func (s *Syncer) list(ctx context.Context) error {
 	if s.client != nil && s.config.Reconnect != nil && s.config.Reconnect() {
-		s.watch.stop()
-		s.watch, s.client = nil, nil
+		s.stopWatches()
+		s.client = nil
 	}
 	if s.client == nil {
 		client, err := s.config.Connect()
@@ -74,7 +74,9 @@ func (s *Syncer) list(ctx context.Context) error {
 			listed[list.Items[i].Name] = &list.Items[i]
 		}
 		if list.Continue == "" {
-			s.listed, s.version = listed, list.ResourceVersion
+			s.listed, s.version, s.listVersion = listed, list.ResourceVersion, list.ResourceVersion
+			// Those that are still there come from the watch again.
+			s.values = nil
 			return nil
 		}
 		options.Continue, options.ResourceVersion, options.ResourceVersionMatch = list.Continue, "", ""
@@ -128,8 +130,8 @@ func (s *Syncer) relist(ctx context.Context) error {
 		s.failures++
 		state = "missing"
 		// Values of a server with the API stay until one takes them back.
-		s.watch.stop()
-		s.watch, s.listed = nil, nil
+		s.stopWatches()
+		s.listed = nil
 	default:
 		s.failures++
 		state = "failing"

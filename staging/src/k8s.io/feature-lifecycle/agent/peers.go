@@ -20,13 +20,15 @@ import (
 	"math"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/stagger"
 	"k8s.io/feature-lifecycle/rollout"
 )
 
 // Peers returns how many processes got this process's value of a feature at the same
-// moment. By the last counts of the server, these had the other value, and a rollout does
-// not leave them out. Peers returns 0 unless the feature is dynamic. It is safe for
-// concurrent use, and meant for ReporterConfig.Peers.
+// moment: as many as FeatureValue.reportWithinSeconds is for. Without a FeatureValue these
+// are, by the last counts of the server, the processes that had the other value and that a
+// rollout does not leave out. Peers returns 0 unless the feature is dynamic. It is safe
+// for concurrent use, and meant for ReporterConfig.Peers.
 func (s *Syncer) Peers(feature string) int {
 	if peers := s.peers.Load(); peers != nil {
 		return (*peers)[feature]
@@ -49,6 +51,11 @@ func (s *Syncer) countPeers() {
 		}
 		told, ok := s.chosen[name]
 		peers[name] = changing(feature, counted[name], told.Value, ok)
+	}
+	for name := range s.values {
+		if value := s.valueOf(name); value != nil {
+			peers[name] = stagger.Count(value.ReportWithinSeconds)
+		}
 	}
 	s.uses = counted
 	s.peers.Store(&peers)

@@ -61,10 +61,20 @@ type Syncer struct {
 	// is ready got no answer. Load alone writes it.
 	throttled bool
 	// listed are the Features of the last list, with the later events of the watch.
-	// version is the newest resource version of either.
-	listed  map[string]*v1alpha1.Feature
-	version string
-	watch   *dynamicWatch
+	// version is the newest resource version of either, listVersion that of the list.
+	listed               map[string]*v1alpha1.Feature
+	version, listVersion string
+	// valueWatch is the watch of FeatureValues, and values are those that it had since the
+	// last list. watch is that of Features in their place; both are nil while nothing is
+	// dynamic.
+	watch, valueWatch *dynamicWatch
+	values            map[string]*v1alpha1.FeatureValue
+	// valuesAfter is when to watch values again after the server has refused that.
+	// behindSince is since when they lack something that the last list has, zero while they
+	// do not. unpublished are the features for which Features are watched therefore, with the
+	// versions that their values had then.
+	valuesAfter, behindSince time.Time
+	unpublished              map[string]string
 	// chosen is what this process takes from each Feature.
 	chosen map[string]choice
 	// outcomes are the gate's last outcomes for them.
@@ -113,7 +123,7 @@ func NewSyncer(config SyncerConfig) (*Syncer, error) {
 // Run syncs the values until the context ends, or until the process restarts because a
 // static value is outdated.
 func (s *Syncer) Run(ctx context.Context) {
-	defer func() { s.watch.stop() }()
+	defer func() { s.stopWatches() }()
 	pause := min(firstResync, s.config.ResyncPeriod)
 	next := s.config.Clock.Now().Add(s.firstPause(pause))
 	for {
@@ -125,10 +135,11 @@ func (s *Syncer) Run(ctx context.Context) {
 			return
 		case <-s.watch.events():
 			timer.Stop()
-			if s.watch.removed.Swap(false) {
-				next = earlier(next, s.config.Clock.Now().Add(backoff.Jitter(removedJitter)))
-			}
-			s.apply(ctx)
+			next = s.follow(ctx, s.watch, next)
+			continue
+		case <-s.valueWatch.events():
+			timer.Stop()
+			next = s.follow(ctx, s.valueWatch, next)
 			continue
 		case again := <-s.served:
 			timer.Stop()
@@ -166,6 +177,15 @@ func (s *Syncer) Run(ctx context.Context) {
 			s.restartAt = next
 		}
 	}
+}
+
+// follow applies changes of a watch, and returns when to list next.
+func (s *Syncer) follow(ctx context.Context, w *dynamicWatch, next time.Time) time.Time {
+	if w.left() {
+		next = earlier(next, s.config.Clock.Now().Add(backoff.Jitter(removedJitter)))
+	}
+	s.apply(ctx)
+	return next
 }
 
 // firstPause returns the pause before the first list of Run. A process with a long resync
@@ -215,23 +235,10 @@ func (s *Syncer) timeUntil(next time.Time) time.Duration {
 	if !s.restartAt.IsZero() {
 		next = earlier(next, s.restartAt)
 	}
+	if !s.behindSince.IsZero() && s.watch == nil {
+		next = earlier(next, s.behindSince.Add(valuesPatience))
+	}
 	return max(0, next.Sub(s.config.Clock.Now()))
-}
-
-// manageWatch opens the watch of dynamic features when there are some, and closes it when
-// there are none.
-func (s *Syncer) manageWatch(ctx context.Context) {
-	wanted := s.listed != nil && s.config.AlwaysWatch
-	for _, feature := range s.listed {
-		wanted = wanted || feature.Status.Control == v1alpha1.ControlDynamic
-	}
-	switch {
-	case wanted && s.watch == nil:
-		s.watch = startWatch(ctx, s.client, s.config.Namespace)
-	case !wanted && s.watch != nil:
-		s.watch.stop()
-		s.watch = nil
-	}
 }
 
 // apply chooses a value for each known Feature and gives the values to the gate.
@@ -249,18 +256,18 @@ func (s *Syncer) apply(ctx context.Context) {
 			s.version = watched.ResourceVersion
 		}
 	}
+	s.takeValues()
 	chosen := map[string]choice{}
-	for name, feature := range s.listed {
-		if s.config.Filter != nil && !s.config.Filter(feature) {
-			continue
-		}
-		var held *bool
-		if before, ok := s.chosen[name]; ok {
-			held = &before.Value
-		}
-		if c := rollout.Choose(feature, instance, held); c.Told {
+	take := func(name string) {
+		if c := s.choose(name, instance); c.Told {
 			chosen[name] = choice{Value: c.Value, Dynamic: c.Dynamic}
 		}
+	}
+	for name := range s.listed {
+		take(name)
+	}
+	for name := range s.values {
+		take(name)
 	}
 	changed := s.outcomes == nil || !maps.Equal(chosen, s.chosen)
 	s.chosen = chosen

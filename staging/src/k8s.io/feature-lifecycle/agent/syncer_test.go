@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -59,6 +60,19 @@ type world struct {
 	// answer, if not nil, is what the server answers to lists instead.
 	answer   atomic.Pointer[error]
 	restarts atomic.Int32
+	// values, if not nil, is what the server answers to lists of FeatureValues instead. It
+	// is a server without them unless a test has some.
+	values atomic.Pointer[error]
+	// version is the resource version of lists of Features.
+	version atomic.Int64
+}
+
+// serveValues makes the server one with FeatureValues if the error is nil.
+func (w *world) serveValues(err error) {
+	w.values.Store(nil)
+	if err != nil {
+		w.values.Store(&err)
+	}
 }
 
 func newWorld(t *testing.T, features ...runtime.Object) *world {
@@ -76,6 +90,20 @@ func newWorld(t *testing.T, features ...runtime.Object) *world {
 	w.client.Resources = []*metav1.APIResourceList{{GroupVersion: v1alpha1.SchemeGroupVersion.String()}}
 	w.client.PrependReactor("list", "features", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if err := w.answer.Load(); err != nil {
+			return true, nil, *err
+		}
+		if w.version.Load() == 0 {
+			return false, nil, nil
+		}
+		list, err := w.client.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("features"), v1alpha1.SchemeGroupVersion.WithKind("Feature"), "kube-system")
+		if list, ok := list.(*v1alpha1.FeatureList); ok {
+			list.ResourceVersion = strconv.FormatInt(w.version.Load(), 10)
+		}
+		return true, list, err
+	})
+	w.serveValues(apierrors.NewNotFound(v1alpha1.Resource("featurevalues"), ""))
+	w.client.PrependReactor("list", "featurevalues", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if err := w.values.Load(); err != nil {
 			return true, nil, *err
 		}
 		return false, nil, nil
@@ -146,11 +174,11 @@ func after(d time.Duration) {
 	synctest.Wait()
 }
 
-// count is the number of requests of a verb the server has seen.
+// count is the number of requests of a verb for Features that the server has seen.
 func (w *world) count(verb string) int {
 	n := 0
 	for _, action := range w.client.Actions() {
-		if action.GetVerb() == verb {
+		if action.GetVerb() == verb && action.GetResource().Resource != "featurevalues" {
 			n++
 		}
 	}

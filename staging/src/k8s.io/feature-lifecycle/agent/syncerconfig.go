@@ -78,7 +78,7 @@ type SyncerConfig struct {
 	// answer of a server that was never ready. nil means that all servers are ready.
 	Ready func(context.Context, versioned.Interface) error
 	// Filter returns true for the Features that count, by their spec and status; nil means
-	// all.
+	// all. A process with a Filter watches Features, and not the smaller FeatureValues.
 	Filter func(*v1alpha1.Feature) bool
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker

@@ -207,7 +207,7 @@ func names[V any](known map[componentfeaturegate.Feature]V) []string {
 // Rules returns the permissions that replicas need in their own namespace, for a Role:
 // they report as the component and run the server flow. The permissions of tasks are in
 // lifecycle.Rules, for a ClusterRole, and in lifecycle.NamespacedRules, for Roles. All
-// authenticated users may read Features.
+// authenticated users may read Features and FeatureValues.
 func Rules(component string) []rbacv1.PolicyRule {
 	features, leases := []string{v1alpha1.GroupName}, []string{coordinationv1.GroupName}
 	return []rbacv1.PolicyRule{
@@ -218,6 +218,7 @@ func Rules(component string) []rbacv1.PolicyRule {
 		// The server flow.
 		{APIGroups: features, Resources: []string{"features"}, Verbs: []string{"create", "delete"}},
 		{APIGroups: features, Resources: []string{"features/status"}, Verbs: []string{"update"}},
+		{APIGroups: features, Resources: []string{"featurevalues"}, Verbs: []string{"create", "update", "delete"}},
 		{APIGroups: features, Resources: []string{"featurereports"}, Verbs: []string{"list", "watch", "delete"}},
 		// Reports of lost processes, whatever wrote them: the operator may have had another
 		// service account.

@@ -109,6 +109,7 @@ func ExampleRules() {
 	// [leases] [create get update]
 	// [features] [create delete]
 	// [features/status] [update]
+	// [featurevalues] [create update delete]
 	// [featurereports] [list watch delete]
 	// [featurereports/any] [delete]
 	// [leases] [get list watch delete]

@@ -145,7 +145,7 @@ func TestMissingPermissionsAreExplainedOnce(t *testing.T) {
 				pass(time.Hour)
 				want := []string{
 					"operator widget-operator in namespace widgets runs as system:serviceaccount:widgets:operator, which lacks permissions",
-					"bind a Role in namespace widgets with operator.Rules(\\\"widget-operator\\\"), of which it lacks: report components.features.k8s.io widget-operator; create, get, update, list, watch, delete featurereports.features.k8s.io; create, get, update, list, watch, delete leases.coordination.k8s.io; create, delete, list, watch features.features.k8s.io; update features.features.k8s.io/status; delete featurereports.features.k8s.io/any; create, patch events",
+					"bind a Role in namespace widgets with operator.Rules(\\\"widget-operator\\\"), of which it lacks: report components.features.k8s.io widget-operator; create, get, update, list, watch, delete featurereports.features.k8s.io; create, get, update, list, watch, delete leases.coordination.k8s.io; create, delete, list, watch features.features.k8s.io; update features.features.k8s.io/status; create, update, delete featurevalues.features.k8s.io; delete featurereports.features.k8s.io/any; create, patch events",
 					"and bind a ClusterRole with lifecycle.Rules of the declared features, of which it lacks: get, list, patch widgets.example.com; get customresourcedefinitions.apiextensions.k8s.io widgets.example.com",
 				}
 				for _, said := range want {
@@ -189,7 +189,7 @@ func TestFlowWaitsForPermissions(t *testing.T) {
 				t.Fatal("it watches reports, which it may not")
 			}
 		}
-		if n := strings.Count(logs.String(), "of which it lacks: create, delete, list, watch features.features.k8s.io; update features.features.k8s.io/status; list, watch, delete featurereports.features.k8s.io;"); n != 1 {
+		if n := strings.Count(logs.String(), "of which it lacks: create, delete, list, watch features.features.k8s.io; update features.features.k8s.io/status; create, update, delete featurevalues.features.k8s.io; list, watch, delete featurereports.features.k8s.io;"); n != 1 {
 			t.Errorf("it says %d times what it lacks:\n%s", n, logs)
 		}
 		// What is missing now holds up nothing.

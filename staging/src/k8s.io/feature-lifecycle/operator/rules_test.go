@@ -93,6 +93,7 @@ func TestRules(t *testing.T) {
 		for _, verb := range []string{"get", "list", "watch"} {
 			// Everybody who is authenticated may.
 			delete(used, verb+" features.features.k8s.io")
+			delete(used, verb+" featurevalues.features.k8s.io")
 			// lifecycle.Rules permits these.
 			delete(used, verb+" widgets.example.com")
 			delete(used, verb+" customresourcedefinitions.apiextensions.k8s.io")
@@ -104,7 +105,8 @@ func TestRules(t *testing.T) {
 }
 
 // leftBehind has a server have what others left: the report and the Lease of a replica
-// that had another service account and crashed, and a Feature whose gate no replica has any more.
+// that had another service account and crashed, and a Feature, with its value, whose gate no
+// replica has any more.
 func (s *server) leftBehind() {
 	s.t.Helper()
 	crashed := metav1.ObjectMeta{Namespace: "widgets", Name: "widget-operator.crashed"}
@@ -115,7 +117,8 @@ func (s *server) leftBehind() {
 	}}
 	lease := &coordinationv1.Lease{ObjectMeta: crashed, Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &before}}
 	unknown := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "widgets", Name: "Forgotten"}, Status: v1alpha1.FeatureStatus{State: v1alpha1.StateOff, Version: "0.1"}}
-	if err := errors.Join(s.features.Tracker().Add(report), s.features.Tracker().Add(unknown), s.kube.Tracker().Add(lease)); err != nil {
+	value := &v1alpha1.FeatureValue{ObjectMeta: unknown.ObjectMeta, Control: v1alpha1.ControlDynamic}
+	if err := errors.Join(s.features.Tracker().Add(report), s.features.Tracker().Add(unknown), s.features.Tracker().Add(value), s.kube.Tracker().Add(lease)); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 // Package rollout decides which value an instance takes from a Feature: the requested one,
 // the previous one while a canary leaves the instance out, or none (KEP-3920, "Values set
 // centrally, values that change"). Package agent calls it in components, and the server
-// flow and kubectl feature in order to predict what components do. It is pure: it imports
-// no client and logs nothing.
+// flow and kubectl feature in order to predict what components do. ValueOf derives the
+// FeatureValue of a Feature, from which processes that follow a value take the same. It is
+// pure: it imports no client and logs nothing.
 package rollout

@@ -173,7 +173,13 @@ func percentOf(rollout *v1alpha1.FeatureRollout, component string) int32 {
 // value of a feature, from 0 to 1; a rollout may leave others out. Configured must not be
 // nil.
 func Share(feature *v1alpha1.Feature, component string) float64 {
-	return float64(min(max(percentOf(limits(feature), component), 0), 100)) / 100
+	return ShareOf(limits(feature), component)
+}
+
+// ShareOf returns the part of a component's instances that a rollout includes, from 0 to
+// 1. A nil rollout includes all.
+func ShareOf(rollout *v1alpha1.FeatureRollout, component string) float64 {
+	return float64(min(max(percentOf(rollout, component), 0), 100)) / 100
 }
 
 // Bucket returns the place of an instance in rollouts of a feature, from 0 to 99. The

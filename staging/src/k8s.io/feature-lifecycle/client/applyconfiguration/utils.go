@@ -54,6 +54,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &featuresv1alpha1.FeatureTransitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FeatureUse"):
 		return &featuresv1alpha1.FeatureUseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FeatureValue"):
+		return &featuresv1alpha1.FeatureValueApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LeaseReference"):
 		return &featuresv1alpha1.LeaseReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ReportedFeature"):

@@ -36,3 +36,20 @@ func Delay(n int, fraction float64) time.Duration {
 
 // MaxDelay returns how long the last of n processes waits.
 func MaxDelay(n int) time.Duration { return Delay(n, 1) }
+
+// Seconds returns the time over which n processes spread their reports, in whole seconds,
+// as FeatureValue.reportWithinSeconds has it. It is rounded: fewer than half of
+// v1alpha1.ReportsPerSecond report at once, and in the worst case half as many more come
+// in one second as otherwise.
+func Seconds(n int) int32 {
+	spread := MaxDelay(n) - Delay(n, 0)
+	return int32(spread.Round(time.Second) / time.Second)
+}
+
+// Count returns the number of processes that spread their reports over a time, which is
+// the n of Delay. A negative time counts as 0, and one above v1alpha1.MaxReportSpread as
+// that.
+func Count(seconds int32) int {
+	longest := int32(v1alpha1.MaxReportSpread / time.Second)
+	return int(min(max(seconds, 0), longest)) * v1alpha1.ReportsPerSecond
+}

@@ -53,6 +53,25 @@ func TestDelaysAreSpreadAfterHeadStart(t *testing.T) {
 	})
 }
 
+func TestSecondsAreSpreadOfCount(t *testing.T) {
+	const longest = int32(v1alpha1.MaxReportSpread / time.Second)
+	for n, want := range map[int]int32{-1: 0, 0: 0, 124: 0, 125: 1, 374: 1, 375: 2, 2500: 10, 8750: longest, 1_000_000: longest, math.MaxInt: longest} {
+		if got := Seconds(n); got != want {
+			t.Errorf("%d processes spread their reports over %d s, want %d s", n, got, want)
+		}
+	}
+	for seconds, want := range map[int32]int{math.MinInt32: 0, -1: 0, 0: 0, 1: 250, 10: 2500, longest: 8750, longest + 1: 8750, math.MaxInt32: 8750} {
+		if got := Count(seconds); got != want {
+			t.Errorf("%d processes spread their reports over %d s, want %d", got, seconds, want)
+		}
+	}
+	for seconds := range longest + 1 {
+		if got := Seconds(Count(seconds)); got != seconds {
+			t.Errorf("%d s became %d s", seconds, got)
+		}
+	}
+}
+
 // TestPacingOfProtocolIsUnchanged: processes and servers of other versions have these.
 func TestPacingOfProtocolIsUnchanged(t *testing.T) {
 	if want := 315 * time.Second / 8; v1alpha1.MaxReportDelay != want {

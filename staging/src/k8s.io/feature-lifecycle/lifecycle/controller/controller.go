@@ -107,6 +107,7 @@ type Config struct {
 type Controller struct {
 	*observer
 	reconciler *reconciler
+	values     *publisher
 	planner    *planner
 	cleaner    *cleaner
 	expirer    *expirer
@@ -206,15 +207,18 @@ func newController(config Config, informers externalversions.SharedInformerFacto
 	o.finder.absent.servers = func() []tracker.Server { return o.tracker.Servers("", config.Clock.Now()) }
 	shown := newShownFeatures()
 	c := &Controller{
-		observer:   o,
-		reconciler: &reconciler{o, features, shown},
-		planner:    &planner{o},
-		cleaner:    &cleaner{o, features.addAfter},
-		expirer:    &expirer{config: &config, tracker: o.tracker},
-		shown:      shown,
-		informers:  informers,
-		queue:      features,
+		observer:  o,
+		planner:   &planner{o},
+		cleaner:   &cleaner{o, features.addAfter},
+		expirer:   &expirer{config: &config, tracker: o.tracker},
+		shown:     shown,
+		informers: informers,
+		queue:     features,
 	}
+	if err := c.watchValues(); err != nil {
+		return nil, err
+	}
+	c.reconciler = &reconciler{o, features, c.values, shown}
 	if err := c.watch(); err != nil {
 		return nil, err
 	}
@@ -276,6 +280,7 @@ func (c *Controller) Run(ctx context.Context, workers int, ready func()) {
 	}
 	group.StartWithContext(ctx, func(ctx context.Context) { every(ctx, c.config.Clock, noticePeriod, c.notice) })
 	group.StartWithContext(ctx, c.queue.flushQuiet)
+	group.StartWithContext(ctx, c.awaitValues)
 	// Deleting may take long, and others have to be noticed meanwhile.
 	group.StartWithContext(ctx, func(ctx context.Context) { every(ctx, c.config.Clock, noticePeriod, c.expirer.deleteExpired) })
 	c.enqueueEverything()
@@ -306,7 +311,7 @@ func (c *Controller) work(ctx context.Context) {
 			return
 		}
 		// Without the API nothing can be synced, which the watches report once.
-		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) && !backoff.IsAPINotServed(err) {
+		if err := c.process(ctx, name); err != nil && ctx.Err() == nil && !isConflict(err) && !backoff.IsAPINotServed(err) && !errors.Is(err, errNotPermitted) {
 			utilruntime.HandleErrorWithContext(ctx, err, "Failed to sync Feature, requeuing", "feature", name)
 		}
 	}

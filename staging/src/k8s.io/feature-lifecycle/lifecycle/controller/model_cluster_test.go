@@ -314,7 +314,7 @@ func (c *cluster) finished(wanted values, version string) bool {
 			return false
 		}
 	}
-	return true
+	return c.published()
 }
 
 // recover checks L1 and L2: once faults have ended everything comes to rest soon,

@@ -23,6 +23,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 // truth is what really happened to a feature, whatever servers know of it.
@@ -75,6 +76,46 @@ func (c *cluster) admit(r *replica, before, after *v1alpha1.Feature) {
 	if b.State == "" && a.State != "" {
 		c.truths[name].goalSince = c.now
 	}
+}
+
+// central is the feature whose value others take from the API.
+const central = "B"
+
+// storeValue stores a value, and checks it. It is what some stored version of its Feature
+// specifies, so that no process takes what is not stored (S2), and never goes back to an
+// older version.
+func (c *cluster) storeValue(r *replica, before, value *v1alpha1.FeatureValue) {
+	c.counts["values written"]++
+	if !r.controller.leads(value.Name, r.controller.gather(value.Name, r.controller.config.Clock.Now()).Servers) {
+		c.counts["values written for another server"]++
+	}
+	if before != nil && !newerVersion(value.FeatureVersion, before.FeatureVersion) {
+		c.violate("%s replaces the value of %s of version %s by that of %s", r.id, value.Name, before.FeatureVersion, value.FeatureVersion)
+	}
+	specified := false
+	for _, change := range c.etcd.log[featureKind] {
+		if f, ok := change.object.(*v1alpha1.Feature); ok && f.Name == value.Name && f.ResourceVersion == value.FeatureVersion {
+			want, known := rollout.ValueOf(f)
+			specified = known && want != nil && rollout.SameValue(want, value)
+		}
+	}
+	if !specified {
+		c.violate("S2: %s writes the value %t of %s, which version %s of it does not specify", r.id, value.Value, value.Name, value.FeatureVersion)
+	}
+	c.etcd.put(valueKind, value, c.now)
+	c.statusWrites++
+}
+
+// published returns whether the values that processes follow are those of Features.
+func (c *cluster) published() bool {
+	for _, name := range featureNames {
+		want, known := rollout.ValueOf(c.etcd.feature(name))
+		have := c.etcd.value(name)
+		if known && (want == nil) != (have == nil) || want != nil && !rollout.SameValue(want, have) {
+			return false
+		}
+	}
+	return true
 }
 
 func attempts(s v1alpha1.FeatureStatus) int32 {

@@ -131,9 +131,13 @@ func (c *cluster) storeReport(p *process) {
 		r.Spec.Liveness.Lease = &v1alpha1.LeaseReference{Namespace: "leases", Name: p.reportName()}
 	}
 	for f, name := range featureNames {
-		r.Spec.Features = append(r.Spec.Features, v1alpha1.ReportedFeature{
+		found := v1alpha1.ReportedFeature{
 			Name: name, Enabled: p.values[f], Queried: !p.potential, Explicit: p.values[f] || p.potential, Stage: v1alpha1.StageBeta,
-		})
+		}
+		if name == central && p.component == "server" {
+			found.Control = v1alpha1.ControlCentral
+		}
+		r.Spec.Features = append(r.Spec.Features, found)
 	}
 	c.remember(p)
 	now := [2]said{}
@@ -244,7 +248,7 @@ func (c *cluster) serve(r *replica, v values, delay, lag time.Duration) {
 	}
 	client := &api{replica: r}
 	factory := externalversions.NewSharedInformerFactory(client, 0)
-	for k, object := range map[kind]runtime.Object{featureKind: &v1alpha1.Feature{}, reportKind: &v1alpha1.FeatureReport{}} {
+	for k, object := range map[kind]runtime.Object{featureKind: &v1alpha1.Feature{}, reportKind: &v1alpha1.FeatureReport{}, valueKind: &v1alpha1.FeatureValue{}} {
 		factory.InformerFor(object, func(versioned.Interface, time.Duration) cache.SharedIndexInformer { return r.informers[k] })
 	}
 	config := Config{

@@ -45,10 +45,13 @@ const (
 	reportKind
 	leaseKind
 	nodeKind
+	valueKind
 	kinds
 )
 
-func (k kind) String() string { return [...]string{"features", "reports", "leases", "nodes"}[k] }
+func (k kind) String() string {
+	return [...]string{"features", "reports", "leases", "nodes", "values"}[k]
+}
 
 // change is one entry of etcd's log: what an object became, and when.
 type change struct {
@@ -124,6 +127,11 @@ func (e *etcd) feature(name string) *v1alpha1.Feature {
 	return f
 }
 
+func (e *etcd) value(name string) *v1alpha1.FeatureValue {
+	v, _ := e.objects[valueKind]["ns/"+name].(*v1alpha1.FeatureValue)
+	return v
+}
+
 func (e *etcd) report(name string) *v1alpha1.FeatureReport {
 	r, _ := e.objects[reportKind]["ns/"+name].(*v1alpha1.FeatureReport)
 	return r
@@ -194,6 +202,10 @@ func (a *api) FeatureReports(string) clients.FeatureReportInterface {
 	return &reportsAPI{replica: a.replica}
 }
 
+func (a *api) FeatureValues(string) clients.FeatureValueInterface {
+	return &valuesAPI{replica: a.replica}
+}
+
 type featuresAPI struct {
 	clients.FeatureInterface
 	*replica
@@ -235,8 +247,57 @@ func (a *featuresAPI) UpdateStatus(_ context.Context, feature *v1alpha1.Feature,
 	return updated, err
 }
 
+func (a *featuresAPI) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alpha1.Feature, error) {
+	if a.gone() {
+		return nil, errConnection
+	}
+	if f := a.c.etcd.feature(name); f != nil {
+		return f, nil
+	}
+	return nil, apierrors.NewNotFound(v1alpha1.Resource("features"), name)
+}
+
 func (a *featuresAPI) Delete(_ context.Context, name string, _ metav1.DeleteOptions) error {
 	a.c.violate("feature %s is deleted although servers know it", name)
+	return nil
+}
+
+// valuesAPI writes what processes follow.
+type valuesAPI struct {
+	clients.FeatureValueInterface
+	*replica
+}
+
+func (a *valuesAPI) Create(_ context.Context, value *v1alpha1.FeatureValue, _ metav1.CreateOptions) (*v1alpha1.FeatureValue, error) {
+	created := value.DeepCopy()
+	err := a.write("create value", value.Name, func() error {
+		if a.c.etcd.value(value.Name) != nil {
+			return apierrors.NewAlreadyExists(v1alpha1.Resource("featurevalues"), value.Name)
+		}
+		a.c.storeValue(a.replica, nil, created)
+		return nil
+	})
+	return created, err
+}
+
+func (a *valuesAPI) Update(_ context.Context, value *v1alpha1.FeatureValue, _ metav1.UpdateOptions) (*v1alpha1.FeatureValue, error) {
+	updated := value.DeepCopy()
+	err := a.write("update value", value.Name, func() error {
+		before := a.c.etcd.value(value.Name)
+		if before == nil {
+			return apierrors.NewNotFound(v1alpha1.Resource("featurevalues"), value.Name)
+		}
+		if before.ResourceVersion != value.ResourceVersion {
+			return apierrors.NewConflict(v1alpha1.Resource("featurevalues"), value.Name, errors.New("changed"))
+		}
+		a.c.storeValue(a.replica, before, updated)
+		return nil
+	})
+	return updated, err
+}
+
+func (a *valuesAPI) Delete(_ context.Context, name string, _ metav1.DeleteOptions) error {
+	a.c.violate("the value of %s is deleted although its Feature specifies one", name)
 	return nil
 }
 

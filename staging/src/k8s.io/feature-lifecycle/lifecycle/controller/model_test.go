@@ -168,7 +168,7 @@ func (c *cluster) do(s step) {
 	switch s.Do {
 	case toDeliver:
 		if r.up {
-			c.take(r, kind(s.What%4), 1+s.What/4%4, s.What/16%2 == 0)
+			c.take(r, kind(s.What%int(kinds)), 1+s.What/4%4, s.What/16%2 == 0)
 		}
 	case toWork:
 		if name := featureNames[s.What%2]; r.works() && r.queue.due(name) {
@@ -193,7 +193,7 @@ func (c *cluster) do(s step) {
 		c.shutDown(r, 2*seconds)
 	case toRelist:
 		if r.up {
-			k := kind(s.What % 4)
+			k := kind(s.What % int(kinds))
 			r.informers[k].relist(r.informers[k].newest(c.now - min(seconds, c.lag)))
 			c.take(r, k, 0, s.What/16%2 == 0)
 		}

@@ -18,6 +18,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,7 +36,8 @@ import (
 // reconciler reconciles the features that this server leads.
 type reconciler struct {
 	*observer
-	queue *featureQueue
+	queue  *featureQueue
+	values *publisher
 	// shown is what metrics show.
 	shown *shownFeatures
 }
@@ -44,15 +46,19 @@ type reconciler struct {
 func (r *reconciler) sync(ctx context.Context, name string) error {
 	now := r.config.Clock.Now()
 	view := r.gather(name, now)
+	feature, err := r.lister.Get(name)
 	if !r.leads(name, view.Servers) {
 		r.drop(name)
-		return nil
+		return r.assist(ctx, name, feature, view, now)
 	}
 	r.led.take(name, now)
-	feature, err := r.lister.Get(name)
 	if apierrors.IsNotFound(err) {
 		r.drop(name)
-		return r.createFeature(ctx, name, view)
+		if transition.ShouldCreate(view) {
+			// Its value stays: processes need not notice that it was deleted.
+			return r.createFeature(ctx, name)
+		}
+		return r.values.publish(ctx, name, nil, nil)
 	}
 	if err != nil {
 		return err
@@ -79,9 +85,15 @@ func (r *reconciler) sync(ctx context.Context, name string) error {
 		r.runner.stop(name)
 	}
 	stored, err := r.commit(ctx, feature, decision)
-	if err != nil {
+	if isConflict(err) {
 		return err
 	}
+	if err != nil {
+		// Processes follow what is stored, whatever becomes of the next status.
+		return errors.Join(err, r.values.publish(ctx, name, feature, view.Instances))
+	}
+	// The status is stored. What else follows from it does not wait for processes.
+	published := r.values.publish(ctx, name, stored, view.Instances)
 	r.shown.set(name, &stored.Status, view.Leftovers)
 	if decision.Start != "" {
 		r.start(ctx, stored, decision.Start)
@@ -92,7 +104,16 @@ func (r *reconciler) sync(ctx context.Context, name string) error {
 	if decision.RequeueAfter > 0 {
 		r.queue.addDue(name, decision.RequeueAfter)
 	}
-	return nil
+	return published
+}
+
+// assist publishes the value of a feature that another server leads if that one does not.
+func (r *reconciler) assist(ctx context.Context, name string, feature *v1alpha1.Feature, view transition.View, now time.Time) error {
+	after, err := r.values.assist(ctx, name, feature, view.Instances, now)
+	if after > 0 {
+		r.queue.AddAfter(name, after)
+	}
+	return err
 }
 
 // look starts a search for leftovers, and an inspection of the declaration, when that
@@ -119,10 +140,7 @@ func (r *reconciler) drop(name string) {
 }
 
 // createFeature creates the Feature of a gate that live processes know.
-func (r *reconciler) createFeature(ctx context.Context, name string, view transition.View) error {
-	if !transition.ShouldCreate(view) {
-		return nil
-	}
+func (r *reconciler) createFeature(ctx context.Context, name string) error {
 	feature := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: r.config.Namespace, Name: name}}
 	if r.config.Owner != nil {
 		feature.OwnerReferences = []metav1.OwnerReference{*r.config.Owner}

@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -53,6 +54,49 @@ func (c *Controller) watch() error {
 		return nil
 	}
 	return track(c, c.config.Nodes.Informer(), c.tracker.SetNode, c.tracker.DeleteNode)
+}
+
+// watchValues hangs the publisher on the informer of FeatureValues. Reconciling does not
+// wait for it: a server without FeatureValues has no other disadvantage.
+func (c *Controller) watchValues() error {
+	informer := c.informers.Features().V1alpha1().FeatureValues().Informer()
+	if err := informer.SetWatchErrorHandlerWithContext(watchtools.NewWatchErrorHandler("the values that processes follow", c.config.Namespace)); err != nil {
+		return fmt.Errorf("watching feature values for the feature lifecycle: %w", err)
+	}
+	handle := func(object any) {
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+		if err != nil {
+			return
+		}
+		if _, name, _ := cache.SplitMetaNamespaceKey(key); c.values.behind(name) {
+			c.queue.Add(name)
+		}
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: handle, UpdateFunc: func(_, object any) { handle(object) }, DeleteFunc: handle,
+	})
+	if err != nil {
+		return fmt.Errorf("watching feature values for the feature lifecycle: %w", err)
+	}
+	c.handlers = append(c.handlers, func() { _ = informer.RemoveEventHandler(registration) })
+	c.values = newPublisher(c.observer, informer.GetStore(), registration.HasSyncedChecker())
+	return nil
+}
+
+// awaitValues enqueues the features whose values are not published, once the cache of
+// values is complete.
+func (c *Controller) awaitValues(ctx context.Context) {
+	if !cache.WaitFor(ctx, "feature values", c.values.listed) {
+		return
+	}
+	stores := []cache.Store{c.informers.Features().V1alpha1().Features().Informer().GetStore(), c.values.stored}
+	for _, store := range stores {
+		for _, key := range store.ListKeys() {
+			if _, name, err := cache.SplitMetaNamespaceKey(key); err == nil && c.values.behind(name) {
+				c.queue.Add(name)
+			}
+		}
+	}
 }
 
 // track passes the objects of an informer to the tracker and enqueues what they change.

@@ -57,11 +57,13 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/task"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/feature-lifecycle/rollout"
 	"k8s.io/utils/ptr"
 )
 
 var (
 	featuresResource = v1alpha1.SchemeGroupVersion.WithResource("features")
+	valuesResource   = v1alpha1.SchemeGroupVersion.WithResource("featurevalues")
 	reportsResource  = v1alpha1.SchemeGroupVersion.WithResource("featurereports")
 	leasesResource   = coordinationv1.SchemeGroupVersion.WithResource("leases")
 	nodesResource    = corev1.SchemeGroupVersion.WithResource("nodes")
@@ -96,6 +98,10 @@ type world struct {
 	servers map[string]*serverProcess
 	// writes are all writes of Features, as "s1 Turning A: TurningOff/ClearA".
 	writes []string
+	// published are all writes of FeatureValues, as "s1 create A: on", and specified are the
+	// values that versions of Features specify.
+	published []string
+	specified map[string]*v1alpha1.FeatureValue
 	// conflicts counts writes that were refused, since what was read had changed.
 	conflicts int
 	// watched are the channels that fake watches of Features and reports fill;
@@ -140,7 +146,7 @@ func newWorld(t *testing.T, features ...lifecycle.Feature) *world {
 		t.Fatal(err)
 	}
 	return &world{
-		t: t, settings: transition.DefaultSettings(), features: features, kube: kubefake.NewSimpleClientset(), servers: map[string]*serverProcess{},
+		t: t, settings: transition.DefaultSettings(), features: features, kube: kubefake.NewSimpleClientset(), servers: map[string]*serverProcess{}, specified: map[string]*v1alpha1.FeatureValue{},
 		tasks: emptyCluster(), recorder: &record.FakeRecorder{},
 		tracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()),
 	}
@@ -204,7 +210,7 @@ func (w *world) api(s *serverProcess) *fake.Clientset {
 // watch begins with what there is: a fake list has no version to watch from.
 func (w *world) watch(action clienttesting.Action) (watch.Interface, error) {
 	resource, namespace := action.GetResource(), action.GetNamespace()
-	kind := map[string]string{"features": "Feature", "featurereports": "FeatureReport"}[resource.Resource]
+	kind := map[string]string{"features": "Feature", "featurereports": "FeatureReport", "featurevalues": "FeatureValue"}[resource.Resource]
 	list, err := w.tracker.List(resource, v1alpha1.SchemeGroupVersion.WithKind(kind), namespace)
 	if err != nil {
 		return nil, err
@@ -286,6 +292,11 @@ func (w *world) react(s *serverProcess, action clienttesting.Action) (bool, apir
 			return true, nil, err
 		}
 	}
+	if action.GetResource() == valuesResource {
+		if err := w.admitValue(s, action); err != nil {
+			return true, nil, err
+		}
+	}
 	handled, object, err := clienttesting.ObjectReaction(w.tracker)(action)
 	if crashes {
 		return true, nil, errors.New("connection reset")
@@ -311,8 +322,88 @@ func (w *world) admit(s *serverProcess, verb string, feature *v1alpha1.Feature) 
 		w.hold(before.Status, feature.Status)
 	}
 	feature.ResourceVersion = strconv.Itoa(w.version)
+	w.specified[feature.Name+" "+feature.ResourceVersion], _ = rollout.ValueOf(feature)
 	w.writes = append(w.writes, fmt.Sprintf("%s %s %s: %s %s", s.label, verb, feature.Name, feature.Status.State, strings.Join(taskNames(feature.Status), ",")))
 	return nil
+}
+
+// admitValue does for a write of a FeatureValue what the real API does, and holds that the
+// value is what a stored version of the Feature specifies, and not an older one than
+// before (S2). It needs mu.
+func (w *world) admitValue(s *serverProcess, action clienttesting.Action) error {
+	w.version++
+	write, ok := action.(clienttesting.UpdateAction)
+	if !ok || action.GetVerb() == "delete" {
+		name := action.(clienttesting.DeleteAction).GetName()
+		if w.value(name) != nil {
+			w.published = append(w.published, fmt.Sprintf("%s delete %s", s.label, name))
+		}
+		return nil
+	}
+	value := write.GetObject().(*v1alpha1.FeatureValue)
+	if action.GetVerb() == "create" {
+		if w.value(value.Name) != nil {
+			return apierrors.NewAlreadyExists(v1alpha1.Resource("featurevalues"), value.Name)
+		}
+		value.UID = types.UID("uid-value-" + value.Name)
+	} else {
+		before := w.value(value.Name)
+		if before == nil {
+			return apierrors.NewNotFound(v1alpha1.Resource("featurevalues"), value.Name)
+		}
+		if before.ResourceVersion != value.ResourceVersion {
+			w.conflicts++
+			return apierrors.NewConflict(v1alpha1.Resource("featurevalues"), value.Name, errors.New("changed"))
+		}
+		if !newerVersion(value.FeatureVersion, before.FeatureVersion) {
+			w.t.Errorf("the value of version %s is replaced by that of %s", before.FeatureVersion, value.FeatureVersion)
+		}
+	}
+	want := w.specified[value.Name+" "+value.FeatureVersion]
+	if feature := w.stored(value.Name); feature != nil && feature.ResourceVersion == value.FeatureVersion {
+		// The test itself may have changed it.
+		want, _ = rollout.ValueOf(feature)
+	}
+	if want == nil || !rollout.SameValue(want, value) {
+		w.t.Errorf("S2: %+v is published, and version %s specifies %+v", value, value.FeatureVersion, want)
+	}
+	value.ResourceVersion = strconv.Itoa(w.version)
+	w.published = append(w.published, fmt.Sprintf("%s %s %s: %s", s.label, action.GetVerb(), value.Name, describeValue(value)))
+	return nil
+}
+
+// describeValue is a value in words, as "on, 25% others off".
+func describeValue(value *v1alpha1.FeatureValue) string {
+	words := map[bool]string{true: "on", false: "off"}
+	text := words[value.Value]
+	if value.Control != v1alpha1.ControlDynamic {
+		text += " " + string(value.Control)
+	}
+	if r := value.Rollout; r != nil && r.Percent != nil {
+		text += fmt.Sprintf(", %d%%", *r.Percent)
+	}
+	if value.Previous != nil {
+		text += " others " + words[*value.Previous]
+	}
+	return text
+}
+
+// value needs mu.
+func (w *world) value(name string) *v1alpha1.FeatureValue {
+	object, err := w.tracker.Get(valuesResource, "ns", name)
+	if err != nil {
+		return nil
+	}
+	return object.(*v1alpha1.FeatureValue)
+}
+
+// publications returns the writes of FeatureValues since the last call.
+func (w *world) publications() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	published := w.published
+	w.published = nil
+	return published
 }
 
 // hold checks S1 to S3 over one write.

@@ -127,6 +127,16 @@ func (in FeatureUse) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FeatureValue) OpenAPIModelName() string {
+	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureValue"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FeatureValueList) OpenAPIModelName() string {
+	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureValueList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LeaseReference) OpenAPIModelName() string {
 	return "io.k8s.feature-lifecycle.apis.features.v1alpha1.LeaseReference"
 }

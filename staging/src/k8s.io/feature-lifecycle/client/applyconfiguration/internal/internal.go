@@ -480,6 +480,40 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
+- name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureValue
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: control
+      type:
+        scalar: string
+      default: ""
+    - name: featureVersion
+      type:
+        scalar: string
+      default: ""
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: previous
+      type:
+        scalar: boolean
+    - name: reportWithinSeconds
+      type:
+        scalar: numeric
+    - name: rollout
+      type:
+        namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRollout
+    - name: value
+      type:
+        scalar: boolean
+      default: false
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.LeaseReference
   map:
     fields:

@@ -57,6 +57,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Features().V1alpha1().Features().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("featurereports"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Features().V1alpha1().FeatureReports().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("featurevalues"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Features().V1alpha1().FeatureValues().Informer()}, nil
 
 	}
 

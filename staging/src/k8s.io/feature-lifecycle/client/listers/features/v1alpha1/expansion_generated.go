@@ -33,3 +33,11 @@ type FeatureReportListerExpansion interface{}
 // FeatureReportNamespaceListerExpansion allows custom methods to be added to
 // FeatureReportNamespaceLister.
 type FeatureReportNamespaceListerExpansion interface{}
+
+// FeatureValueListerExpansion allows custom methods to be added to
+// FeatureValueLister.
+type FeatureValueListerExpansion interface{}
+
+// FeatureValueNamespaceListerExpansion allows custom methods to be added to
+// FeatureValueNamespaceLister.
+type FeatureValueNamespaceListerExpansion interface{}

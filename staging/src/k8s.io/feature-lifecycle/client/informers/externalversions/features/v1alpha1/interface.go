@@ -28,6 +28,8 @@ type Interface interface {
 	Features() TypedFeatureInformer
 	// FeatureReports returns a FeatureReportInformer.
 	FeatureReports() TypedFeatureReportInformer
+	// FeatureValues returns a FeatureValueInformer.
+	FeatureValues() TypedFeatureValueInformer
 }
 
 type version struct {
@@ -49,4 +51,9 @@ func (v *version) Features() TypedFeatureInformer {
 // FeatureReports returns a TypedFeatureReportInformer.
 func (v *version) FeatureReports() TypedFeatureReportInformer {
 	return &featureReportInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// FeatureValues returns a TypedFeatureValueInformer.
+func (v *version) FeatureValues() TypedFeatureValueInformer {
+	return &featureValueInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

@@ -36,6 +36,10 @@ func (c *FakeFeaturesV1alpha1) FeatureReports(namespace string) v1alpha1.Feature
 	return newFakeFeatureReports(c, namespace)
 }
 
+func (c *FakeFeaturesV1alpha1) FeatureValues(namespace string) v1alpha1.FeatureValueInterface {
+	return newFakeFeatureValues(c, namespace)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeFeaturesV1alpha1) RESTClient() rest.Interface {
