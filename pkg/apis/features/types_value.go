@@ -48,8 +48,8 @@ type FeatureValue struct {
 	Rollout *FeatureRollout
 
 	// featureVersion is the resourceVersion of the Feature that this object was
-	// derived from. Of a Feature and a FeatureValue, the one with the newer
-	// version counts.
+	// derived from. The newer one of a Feature and its FeatureValue, by this
+	// version, counts.
 	FeatureVersion string
 
 	// reportWithinSeconds is the time over which the processes that take the value

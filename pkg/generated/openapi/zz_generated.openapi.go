@@ -3898,7 +3898,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureValue(ref common.Ref
 					},
 					"featureVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "featureVersion is the resourceVersion of the Feature that this object was derived from. Of a Feature and a FeatureValue, the one with the newer version counts.",
+							Description: "featureVersion is the resourceVersion of the Feature that this object was derived from. The newer one of a Feature and its FeatureValue, by this version, counts.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

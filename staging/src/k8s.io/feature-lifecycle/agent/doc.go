@@ -34,7 +34,7 @@ limitations under the License.
 // from the server's cache. A watch costs the server memory while it is open, so there is
 // one only while a feature is Dynamic, and it selects those. It is one of FeatureValues,
 // which are small and change with the value alone. Where a server does not have them, it
-// is one of Features. Of a Feature and its FeatureValue, the newer one counts.
+// is one of Features. The newer of a Feature and its FeatureValue counts.
 // kube-apiserver indexes its watchers by the control that they select: thousands of them
 // cost nothing while other features change.
 //

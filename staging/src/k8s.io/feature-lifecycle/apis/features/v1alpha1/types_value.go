@@ -54,8 +54,8 @@ type FeatureValue struct {
 	Rollout *FeatureRollout `json:"rollout,omitempty" protobuf:"bytes,5,opt,name=rollout"`
 
 	// featureVersion is the resourceVersion of the Feature that this object was
-	// derived from. Of a Feature and a FeatureValue, the one with the newer
-	// version counts.
+	// derived from. The newer one of a Feature and its FeatureValue, by this
+	// version, counts.
 	// +required
 	FeatureVersion string `json:"featureVersion" protobuf:"bytes,6,opt,name=featureVersion"`
 

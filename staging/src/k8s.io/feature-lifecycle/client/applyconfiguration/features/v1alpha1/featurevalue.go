@@ -51,8 +51,8 @@ type FeatureValueApplyConfiguration struct {
 	// rollout limits value to a share of the instances. Unset means all.
 	Rollout *FeatureRolloutApplyConfiguration `json:"rollout,omitempty"`
 	// featureVersion is the resourceVersion of the Feature that this object was
-	// derived from. Of a Feature and a FeatureValue, the one with the newer
-	// version counts.
+	// derived from. The newer one of a Feature and its FeatureValue, by this
+	// version, counts.
 	FeatureVersion *string `json:"featureVersion,omitempty"`
 	// reportWithinSeconds is the time over which the processes that take the value
 	// spread their reports, in seconds. 0 means that they report at once. The
