@@ -225,9 +225,10 @@ const (
 	// maxEvent is the most that a change of a value sends to a process, in bytes. Processes
 	// ask for protobuf (agent.ClientConfig).
 	maxEvent = 300
-	// maxJSONEvent is what it is for other clients. Type, kind, name, namespace, uid and
-	// times of a name of 50 characters alone are more than 300 bytes in JSON.
-	maxJSONEvent = 450
+	// maxJSONEvent is what it is for other clients. With a name of 50 characters, what all
+	// objects have is more than 300 bytes in JSON: type, kind, name, namespace, uid, resource
+	// version and creation time.
+	maxJSONEvent = 500
 )
 
 // longName has 50 characters, as many as the longest gates of Kubernetes.
