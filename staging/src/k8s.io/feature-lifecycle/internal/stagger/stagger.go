@@ -37,13 +37,26 @@ func Delay(n int, fraction float64) time.Duration {
 // MaxDelay returns how long the last of n processes waits.
 func MaxDelay(n int) time.Duration { return Delay(n, 1) }
 
-// Seconds returns the time over which n processes spread their reports, in whole seconds,
-// as FeatureValue.reportWithinSeconds has it. It is rounded: fewer than half of
-// v1alpha1.ReportsPerSecond report at once, and in the worst case half as many more come
-// in one second as otherwise.
+// confirmationsPerSecond is how many processes that follow a FeatureValue confirm it in a
+// second. A confirmation costs kube-apiserver less than half of what a report does, and
+// counts are sent to none of them. It is no part of the protocol: processes have the result
+// from the FeatureValue.
+const confirmationsPerSecond = 4 * v1alpha1.ReportsPerSecond
+
+// Seconds returns the time over which n processes spread their confirmations, in whole
+// seconds, as FeatureValue.reportWithinSeconds has it. It is rounded: fewer than half of
+// confirmationsPerSecond confirm at once, and in the worst case half as many more come in
+// one second as otherwise.
 func Seconds(n int) int32 {
-	spread := MaxDelay(n) - Delay(n, 0)
-	return int32(spread.Round(time.Second) / time.Second)
+	const longest = int(v1alpha1.MaxReportSpread / time.Second)
+	return int32(min((max(n, 0)+confirmationsPerSecond/2)/confirmationsPerSecond, longest))
+}
+
+// Confirming returns when the first and the last of n processes that follow a FeatureValue
+// confirm it, from the moment on at which they have it.
+func Confirming(n int) (first, last time.Duration) {
+	n = Count(Seconds(n))
+	return Delay(n, 0), Delay(n, 1)
 }
 
 // Count returns the number of processes that spread their reports over a time, which is

@@ -55,7 +55,7 @@ func TestDelaysAreSpreadAfterHeadStart(t *testing.T) {
 
 func TestSecondsAreSpreadOfCount(t *testing.T) {
 	const longest = int32(v1alpha1.MaxReportSpread / time.Second)
-	for n, want := range map[int]int32{-1: 0, 0: 0, 124: 0, 125: 1, 374: 1, 375: 2, 2500: 10, 8750: longest, 1_000_000: longest, math.MaxInt: longest} {
+	for n, want := range map[int]int32{math.MinInt: 0, -1: 0, 0: 0, 499: 0, 500: 1, 1499: 1, 1500: 2, 10_000: 10, 35_000: longest, 1_000_000: longest, math.MaxInt - 500: longest} {
 		if got := Seconds(n); got != want {
 			t.Errorf("%d processes spread their reports over %d s, want %d s", n, got, want)
 		}
@@ -66,8 +66,16 @@ func TestSecondsAreSpreadOfCount(t *testing.T) {
 		}
 	}
 	for seconds := range longest + 1 {
-		if got := Seconds(Count(seconds)); got != seconds {
-			t.Errorf("%d s became %d s", seconds, got)
+		if got := Count(seconds); Delay(got, 1)-Delay(got, 0) != time.Duration(seconds)*time.Second {
+			t.Errorf("%d processes spread their reports over %s, want %d s", got, Delay(got, 1)-Delay(got, 0), seconds)
+		}
+	}
+}
+
+func TestConfirming(t *testing.T) {
+	for n, want := range map[int][2]time.Duration{0: {}, 499: {}, 1000: {125 * time.Millisecond, 1125 * time.Millisecond}, 10_000: {1250 * time.Millisecond, 11250 * time.Millisecond}} {
+		if first, last := Confirming(n); first != want[0] || last != want[1] {
+			t.Errorf("%d processes confirm from %s to %s, want from %s to %s", n, first, last, want[0], want[1])
 		}
 	}
 }

@@ -108,10 +108,11 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 
 // expect records that so many users of a feature are about to report, in turn. They are
 // folded from the first one on as if they had been reporting for a while. Counts
-// meanwhile would be sent to all of them, while they still wait for the value. Before
-// the turn of the first of them, the absence of reports has no meaning.
+// meanwhile would be sent to those of them that watch Features, while they still wait for
+// the value. Before the turn of the first of them, the absence of reports has no meaning.
 func (b *batches) expect(name string, users int, now time.Time) {
-	period := min(stagger.MaxDelay(users)/counts, longestBatch)
+	earliest, latest := stagger.Confirming(users)
+	period := min(latest/counts, longestBatch)
 	if period <= reportBatch {
 		return
 	}
@@ -125,7 +126,7 @@ func (b *batches) expect(name string, users int, now time.Time) {
 	if known.period < period {
 		known.period, known.changes, known.since = period, 0, now
 	}
-	known.heard(now.Add(stagger.Delay(users, 0)))
+	known.heard(now.Add(earliest))
 }
 
 // taken records that a feature is about to be reconciled.

@@ -136,7 +136,7 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 // others, who still wait for the value.
 func TestExpectedUsersFoldedFromFirst(t *testing.T) {
 	for users, want := range map[int]time.Duration{
-		0: reportBatch, 100: reportBatch, 1000: stagger.MaxDelay(1000) / counts, 10_000: stagger.MaxDelay(10_000) / counts, 1 << 40: stagger.MaxDelay(1<<40) / counts,
+		0: reportBatch, 100: reportBatch, 1000: reportBatch, 10_000: 11250 * time.Millisecond / counts, 1 << 40: stagger.MaxDelay(1<<40) / counts,
 	} {
 		b := newBatches()
 		b.expect("A", users, start)
@@ -146,15 +146,15 @@ func TestExpectedUsersFoldedFromFirst(t *testing.T) {
 	}
 	b := newBatches()
 	b.of["A"] = &batch{period: longestBatch, since: start}
-	b.expect("A", 1000, start)
+	b.expect("A", 10_000, start)
 	if got := b.least("A"); got != longestBatch {
 		t.Errorf("reports that come already are folded for %s now", got)
 	}
 	// No process reports before its turn. The one that was to be the first may have gone.
 	b = newBatches()
-	b.expect("A", 10_000, start)
+	b.expect("A", 100_000, start)
 	b.add("A", start)
-	head := stagger.Delay(10_000, 0)
+	head, _ := stagger.Confirming(100_000)
 	for _, test := range []struct {
 		after, next time.Duration
 		want        []string
@@ -327,11 +327,11 @@ func TestUrgentFeaturesReconciledDuringManyReports(t *testing.T) {
 		"another that awaits thousands": {func(c *Controller) {
 			delete(c.queue.batches.of, "A")
 			old, after := before.DeepCopy(), before.DeepCopy()
-			old.Status.Uses = []v1alpha1.FeatureUse{{Component: other, Enabled: new(true), Count: 4000}, {Component: other, Enabled: new(false), Count: 100_000}, {Component: "third", Enabled: new(true), Count: 1000}}
+			old.Status.Uses = []v1alpha1.FeatureUse{{Component: other, Enabled: new(true), Count: 19_000}, {Component: other, Enabled: new(false), Count: 100_000}, {Component: "third", Enabled: new(true), Count: 1000}}
 			awaiting(after)
 			after.Status.Configured = &v1alpha1.FeatureConfiguration{}
 			c.featureStored(old, after)
-		}, stagger.MaxDelay(5000) / counts},
+		}, 22500 * time.Millisecond / counts},
 		"a change of version": {stored(func(f *v1alpha1.Feature) {
 			awaiting(f)
 			f.Status.State = v1alpha1.StateUpgrading
