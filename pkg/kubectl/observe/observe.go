@@ -72,7 +72,7 @@ func Observe(ctx context.Context, config *rest.Config, o Options) (*Cluster, err
 	// Requests are bounded by their number under way, which does not depend on how fast
 	// the cluster answers.
 	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil
-	client, err := kubernetes.NewForConfig(config)
+	client, err := newClientset(config)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +99,25 @@ func Observe(ctx context.Context, config *rest.Config, o Options) (*Cluster, err
 	r.serverFlags()
 	r.found.sort()
 	return &r.found, nil
+}
+
+// newClientset makes a client that follows no redirect. Kubelets and Pods answer behind the proxy of the API server,
+// which hands on where they redirect to, and the credentials of the caller would go there.
+func newClientset(config *rest.Config) (kubernetes.Interface, error) {
+	shared, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client := *shared
+	client.CheckRedirect = func(to *http.Request, _ []*http.Request) error { return &redirectError{to.URL.Host} }
+	return kubernetes.NewForConfigAndClient(config, &client)
+}
+
+// redirectError is returned for an answer that is a redirect.
+type redirectError struct{ host string }
+
+func (e *redirectError) Error() string {
+	return fmt.Sprintf("it redirects to %s, which is not followed: the credentials would go there", e.host)
 }
 
 // reader reads parts of a cluster at the same time.
@@ -167,9 +186,12 @@ func (r *reader) get(ctx context.Context, client rest.Interface, path, accept st
 	if err == nil {
 		err = errors.Join(read(io.LimitReader(body, maxBody)), body.Close())
 	}
+	var redirect *redirectError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errTime
+	case errors.As(err, &redirect):
+		return redirect
 	case err != nil && limited.Err() != nil:
 		return fmt.Errorf("it did not answer within %s", requestTimeout)
 	}

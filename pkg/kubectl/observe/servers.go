@@ -29,7 +29,6 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 )
@@ -177,7 +176,7 @@ func newClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	// Clients with the same configuration share connections otherwise.
 	config.Dial = (&net.Dialer{Timeout: requestTimeout}).DialContext
-	client, err := kubernetes.NewForConfig(config)
+	client, err := newClientset(config)
 	if err != nil {
 		return nil, err
 	}
