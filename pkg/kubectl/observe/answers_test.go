@@ -23,6 +23,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestRedirectsAreNotFollowed: a kubelet, a Pod or a server that redirects does not get the credentials of the caller.
@@ -50,5 +52,58 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		if !slices.ContainsFunc(c.Gaps, func(g Gap) bool { return g.Component == component && strings.Contains(g.Why, "redirects to") }) {
 			t.Errorf("%s: no gap names the redirect: %+v", component, c.Gaps)
 		}
+	}
+}
+
+// TestRefusedBehindTheProxy: a kubelet that refuses the API server is not a permission that the caller lacks, and says
+// nothing of other kubelets.
+func TestRefusedBehindTheProxy(t *testing.T) {
+	f, config := newFake(t, 1)
+	bad, good := f.node("bad", "v1.36.3", nil, nil), f.node("good", "v1.36.3", map[string]bool{"A": true}, nil)
+	for _, path := range []string{"/metrics", "/configz", "/flagz"} {
+		f.answers["/api/v1/nodes/bad/proxy"+path] = func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "Forbidden (user=kube-apiserver-kubelet-client, verb=get, resource=nodes)", http.StatusForbidden)
+		}
+	}
+	list(f, "/api/v1/nodes", "v1", "NodeList", bad, good)
+	c, err := Observe(t.Context(), config, Options{Parallel: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kubelets, whys []string
+	for _, p := range c.Processes {
+		if p.Component == Kubelet {
+			kubelets = append(kubelets, p.Instance)
+		}
+	}
+	for _, g := range c.Gaps {
+		if g.Component == Kubelet {
+			whys = append(whys, g.Why+g.Next)
+		}
+	}
+	if diff := cmp.Diff([]string{"good"}, kubelets); diff != "" {
+		t.Errorf("kubelets (-want +got):\n%s", diff)
+	}
+	if len(whys) != 1 || !strings.Contains(whys[0], "user=kube-apiserver-kubelet-client") || strings.Contains(whys[0], "permission to get nodes/proxy") {
+		t.Errorf("gaps %q, want one with what the kubelet answered, and no permission of the caller", whys)
+	}
+}
+
+// TestTimeForTheFirstAnswer: the total time holds for the version and for lists, too.
+func TestTimeForTheFirstAnswer(t *testing.T) {
+	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	f, config := newFake(t, 1)
+	f.answers["/api/v1/nodes"] = hang
+	f.text("/metrics", metricsOf("v1.36.3", 1, map[string]bool{"A": true}))
+	c, err := Observe(t.Context(), config, Options{Timeout: 2e9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hasGap(c, Kubelet, "--observe-timeout") {
+		t.Errorf("gaps %+v, want one of the kubelets that needs more time", c.Gaps)
+	}
+	f.answers["/version"] = hang
+	if _, err := Observe(t.Context(), config, Options{Timeout: 1e8}); err == nil || !strings.Contains(err.Error(), "--observe-timeout") {
+		t.Errorf("got the error %v, want one that names --observe-timeout", err)
 	}
 }

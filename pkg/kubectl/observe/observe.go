@@ -79,8 +79,13 @@ func Observe(ctx context.Context, config *rest.Config, o Options) (*Cluster, err
 	limited, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	r := &reader{config: config, client: client, options: o, turns: make(chan struct{}, o.Parallel)}
-	info, err := client.Discovery().ServerVersion()
-	if err != nil {
+	info, err := client.Discovery().ServerVersionWithContext(limited)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("reading the version of the cluster: %w; give more time (--observe-timeout), or name another address of the API server", errTime)
+	case err != nil:
 		return nil, fmt.Errorf("reading the version of the cluster: %w", err)
 	}
 	r.found.Version = info.GitVersion
@@ -218,11 +223,12 @@ func (r *reader) bytes(ctx context.Context, client rest.Interface, path, accept 
 }
 
 // explain says why something could not be read, and what is missing: permission is needed
-// for a request by its verb and resource, an address otherwise.
-func explain(err error, permission string) (why, next string) {
+// for a request by its verb and resource, an address otherwise. Context is that of the whole
+// reading.
+func explain(ctx context.Context, err error, permission string) (why, next string) {
 	switch {
-	case errors.Is(err, errTime):
-		return err.Error(), "give more time (--observe-timeout), or ask a part of the nodes (--nodes)"
+	case errors.Is(err, errTime), ctx.Err() != nil:
+		return errTime.Error(), "more time (--observe-timeout), or a part of the nodes (--nodes)"
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return "not permitted", "permission to " + permission
 	case apierrors.IsNotFound(err):

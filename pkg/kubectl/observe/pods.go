@@ -49,7 +49,7 @@ type systemPod struct {
 func (r *reader) systemPods(ctx context.Context) {
 	pods, err := r.pods(ctx)
 	if err != nil {
-		why, next := explain(err, "list pods in the namespace kube-system")
+		why, next := explain(ctx, err, "list pods in the namespace kube-system")
 		for _, component := range podComponents {
 			r.gap(Gap{Component: component, Why: why, Next: next})
 		}
@@ -240,7 +240,7 @@ func (r *reader) proxy(ctx context.Context, pod systemPod, shared map[string]boo
 	// With a configuration file kube-proxy does not look at flags of gates.
 	if len(flagValues(pod.line.args, configFlag)) > 0 {
 		if configErr != nil && !p.Complete {
-			why, next := explain(configErr, "get the ConfigMap "+proxyConfigMap+" in the namespace kube-system")
+			why, next := explain(ctx, configErr, "get the ConfigMap "+proxyConfigMap+" in the namespace kube-system")
 			r.gap(Gap{Component: Proxy, Instances: []string{pod.Name}, Why: why, Next: next})
 			return
 		}
@@ -274,7 +274,7 @@ func (r *reader) joinData(ctx context.Context, name, key string, into any, compo
 	}
 	gap := Gap{Next: "a configuration that can be read"}
 	if err != nil {
-		gap.Why, gap.Next = explain(err, "get the ConfigMap "+name+" in the namespace kube-system")
+		gap.Why, gap.Next = explain(ctx, err, "get the ConfigMap "+name+" in the namespace kube-system")
 	} else if err = yaml.Unmarshal([]byte(object.Data[key]), into); err != nil {
 		gap.Why = err.Error()
 	}
