@@ -25,6 +25,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestRedirectsAreNotFollowed: a kubelet, a Pod or a server that redirects does not get the credentials of the caller.
@@ -52,6 +54,57 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		if !slices.ContainsFunc(c.Gaps, func(g Gap) bool { return g.Component == component && strings.Contains(g.Why, "redirects to") }) {
 			t.Errorf("%s: no gap names the redirect: %+v", component, c.Gaps)
 		}
+	}
+}
+
+// TestConfigurationOfProxies: it is read from the ConfigMap that their Pods mount, whatever its name is, and from no
+// other one.
+func TestConfigurationOfProxies(t *testing.T) {
+	run := func(args ...string) corev1.Pod {
+		return pod("kube-proxy-x", Proxy, "n1", "example.com/kube-proxy:v1.36.3", append([]string{"kube-proxy"}, args...)...)
+	}
+	items := configured(run("--config=/etc/proxy/file"), "mine", "/etc/proxy/")
+	items.Spec.Volumes[1].ConfigMap.Items = []corev1.KeyToPath{{Key: "config", Path: "file"}}
+	subPath := configured(run("--config", "/etc/proxy.yaml"), "mine", "/etc/proxy.yaml")
+	subPath.Spec.Containers[0].VolumeMounts[0].SubPath = "config"
+	for name, tc := range map[string]struct {
+		pod corev1.Pod
+		// source is where the gate is from, "" for a gap with a cause.
+		source, why string
+	}{
+		"another ConfigMap":      {configured(run("--config=/var/lib/kube-proxy-config/config"), "mine", "/var/lib/kube-proxy-config"), "the ConfigMap mine", ""},
+		"items":                  {items, "the ConfigMap mine", ""},
+		"a path in it":           {subPath, "the ConfigMap mine", ""},
+		"a key that is missing":  {configured(run("--config=/etc/proxy/config.conf"), "mine", "/etc/proxy"), "", "the ConfigMap mine: it has no key config.conf"},
+		"a file of the node":     {configured(run("--config=/etc/proxy-of-node/config"), "mine", "/etc/proxy"), "", "no ConfigMap of its volumes"},
+		"a file of the image":    {run("--config=/config.conf"), "", "no ConfigMap of its volumes"},
+		"no such ConfigMap":      {configured(run("--config=/etc/proxy/config"), "other", "/etc/proxy"), "", "not served"},
+		"flags without the file": {run("--feature-gates=A=true"), "the flags of Pod kube-proxy-x", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, config := newFake(t, 1)
+			list(f, podsPath, "v1", "PodList", tc.pod)
+			f.object(mapsPath+"mine", corev1.ConfigMap{Data: map[string]string{"config": "featureGates: {A: true}"}})
+			f.object(mapsPath+"kube-proxy", corev1.ConfigMap{Data: map[string]string{"kubeconfig": "", "config.conf": "featureGates: {A: false}"}})
+			c, err := Observe(t.Context(), config, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, why := "", ""
+			for _, p := range c.Processes {
+				if p.Component == Proxy && p.Gates["A"].Enabled {
+					got = p.Gates["A"].Source
+				}
+			}
+			for _, g := range c.Gaps {
+				if g.Component == Proxy {
+					why = g.Why
+				}
+			}
+			if got != tc.source || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
+				t.Errorf("the gate is on by %q, want %q; the gap is %q, want %q", got, tc.source, why, tc.why)
+			}
+		})
 	}
 }
 
