@@ -16,6 +16,12 @@ limitations under the License.
 
 package gatefiles
 
+import (
+	"encoding/base64"
+	"path"
+	"strings"
+)
+
 // readClusterAPI reads KubeadmControlPlane and KubeadmConfig, and their templates, of all versions of Cluster API: up
 // to v1beta1 arguments are maps, and since v1beta2 lists of names and values.
 func (d *document) readClusterAPI(root node) {
@@ -50,6 +56,28 @@ func (d *document) kubeadmConfigSpec(n node) {
 	d.kubeadmNode(n.at("joinConfiguration"), of)
 	// Files are patches of kubeadm, or static pods.
 	for _, f := range n.at("files").items() {
-		d.embed(f.at("content"), f.at("path").text())
+		d.encodedFile(f.at("content"), f.at("encoding").text(), f.at("path").text())
 	}
+}
+
+// encodedFile reads a file that may be encoded. What is compressed is not read.
+func (d *document) encodedFile(content node, encoding, name string) {
+	switch encoding {
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(content.text()), ""))
+		if err != nil {
+			d.problem(content, "write it in base64, or leave out encoding", "the content of %s is no base64", name)
+			return
+		}
+		// All that is in it is at the place of the content.
+		decoded := *content.Node
+		decoded.Value, decoded.Style, decoded.Tag = string(data), 0, "!!str"
+		content.Node = &decoded
+	case "gzip", "gzip+base64":
+		if patchFile.MatchString(path.Base(name)) {
+			d.unread(content, true, "the content of "+name+" is compressed", "keep the patch as a text, and check it alone")
+		}
+		return
+	}
+	d.embed(content, name)
 }

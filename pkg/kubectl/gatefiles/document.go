@@ -19,6 +19,7 @@ package gatefiles
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -81,7 +82,9 @@ func (n node) eachField(yield func(key, value node) bool) bool {
 			value.path = n.path
 			merged := []node{value.resolved()}
 			if merged[0].isList() {
+				// The first of several maps wins.
 				merged = merged[0].items()
+				slices.Reverse(merged)
 			}
 			for _, m := range merged {
 				m.path = n.path

@@ -133,9 +133,12 @@ func (d *document) arg(p *Process, n node) {
 // unquote removes quotes that are part of a value by mistake, or of a line of a shell.
 func unquote(value string) string { return strings.Trim(value, `"'`) }
 
+// flagName returns a flag's name, which components also take with underscores.
+func flagName(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
 // flag reads one flag of a process.
 func (d *document) flag(p *Process, name, value string, c *cursor) {
-	switch name {
+	switch flagName(name) {
 	case "feature-gates":
 		d.pairs(p, value, c)
 	case "runtime-config":
@@ -225,7 +228,7 @@ func (d *document) commandLine(words []word, fallback string, at node) {
 			continue
 		}
 		name, value, ok := strings.Cut(strings.TrimLeft(w.text, "-"), "=")
-		if !strings.HasPrefix(w.text, "--") || !slices.Contains([]string{"feature-gates", "runtime-config", "emulated-version", "config"}, name) {
+		if !strings.HasPrefix(w.text, "--") || !slices.Contains([]string{"feature-gates", "runtime-config", "emulated-version", "config"}, flagName(name)) {
 			continue
 		}
 		if !ok && i+1 < len(words) {
@@ -233,7 +236,7 @@ func (d *document) commandLine(words []word, fallback string, at node) {
 			value, w = words[i].text, words[i]
 		}
 		if current() == nil {
-			if name == "feature-gates" {
+			if flagName(name) == "feature-gates" {
 				d.foreign(at, program)
 			}
 			continue

@@ -111,7 +111,10 @@ func (d *document) unread(at node, matters bool, why, next string) {
 }
 
 // gatesKey matches keys of gates, and arguments that set them.
-var gatesKey = regexp.MustCompile(`(?i)^(feature-?gates|feature_gates|.*--?feature-gates[= ].*)$`)
+var gatesKey = regexp.MustCompile(`(?i)^(feature-?gates|feature_gates|.*--?feature[-_]gates[= ].*)$`)
+
+// gatesPointer matches where an operation of a JSON patch sets gates, as in a ClusterClass.
+var gatesPointer = regexp.MustCompile(`(?i)^/(.*/)?feature[-_]?gates(/[^/]*)?$`)
 
 // mentioned reports a document that has gates in a place that no format knows.
 func (d *document) mentioned(root node) bool {
@@ -143,6 +146,10 @@ func findGates(n node) (node, bool) {
 	case yaml.ScalarNode:
 		return n, gatesKey.MatchString(strings.ReplaceAll(n.Value, "\n", " ")) && strings.Contains(n.Value, "=")
 	case yaml.MappingNode:
+		if to := n.at("path"); n.at("op").isText() && n.at("op").text() != "remove" && gatesPointer.MatchString(to.text()) {
+			to.path = strings.TrimPrefix(n.path+".value", ".")
+			return to, true
+		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i], node{Node: n.Content[i+1], path: strings.TrimPrefix(n.path+"."+escape(n.Content[i].Value), ".")}
 			if gatesKey.MatchString(key.Value) && !emptyValue(value) {

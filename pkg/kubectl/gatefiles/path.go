@@ -138,8 +138,8 @@ func (d *document) readValue(p *Process, n node) {
 // valueText reads pairs, or an argument that has them.
 func (d *document) valueText(p *Process, n node) {
 	text := strings.TrimSpace(n.text())
-	for _, flag := range []string{"--feature-gates=", "feature-gates="} {
-		text = strings.TrimPrefix(text, flag)
+	if name, value, ok := strings.Cut(strings.TrimPrefix(text, "--"), "="); ok && flagName(name) == "feature-gates" {
+		text = value
 	}
 	d.pairs(p, text, d.cursor(n))
 }

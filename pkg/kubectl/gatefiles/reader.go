@@ -59,6 +59,8 @@ func (r *Reader) Read(names []string) Result {
 	r.result, r.found = Result{}, map[ValuePath]bool{}
 	for i, name := range names {
 		switch {
+		case name == "":
+			r.problem(Source{File: "-f"}, "it has no name", "name a file, a directory, or - for the standard input")
 		case slices.Contains(names[:i], name):
 		case name == Stdin:
 			r.stdin()
@@ -112,7 +114,7 @@ func (r *Reader) walk(root string) {
 				return nil
 			}
 			r.file(name, true)
-		case entry.Type().IsRegular() && manifest(name):
+		case manifest(name) && regular(name, entry):
 			r.file(name, false)
 		}
 		return nil
@@ -126,6 +128,16 @@ func (r *Reader) walk(root string) {
 			Why: "it has no file that ends in .yaml, .yml or .json", Next: "name the directory that has the manifests",
 		})
 	}
+}
+
+// regular is true for a file, and for a link to one, as volumes of ConfigMaps and directories of static pods have. A link
+// that leads nowhere counts as well, so that it is named. Links to directories, which may lead back, are not followed.
+func regular(name string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.Type().IsRegular()
+	}
+	info, err := os.Stat(name)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // cause is an error without the name of the file, which is in the source.

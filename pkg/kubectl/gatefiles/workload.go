@@ -17,6 +17,7 @@ limitations under the License.
 package gatefiles
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -73,6 +74,10 @@ func (d *document) container(n node, component string) {
 			words = append(words, d.words(item)...)
 		}
 	}
+	if fallback == "" && slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(flagName(w.text), "--feature-gates") }) {
+		// A program of another name in the image of a component starts it.
+		fallback = componentOf(n.at("image").text())
+	}
 	d.commandLine(words, fallback, n)
 }
 
@@ -90,10 +95,45 @@ func (d *document) words(n node) []word {
 		return []word{{text, c}}
 	}
 	var words []word
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ';' || r == '&' || r == '|' }) {
+	for _, w := range scriptWords(text) {
 		if w != `\` {
 			words = append(words, word{unquote(w), c})
 		}
+	}
+	return words
+}
+
+// scriptWords splits a script into words. Comments are left out, and spaces in quotes split nothing.
+func scriptWords(text string) []string {
+	var words []string
+	var w strings.Builder
+	quote, comment := rune(0), false
+	for _, r := range text {
+		switch {
+		case comment:
+			comment = r != '\n'
+		case quote == 0 && r == '#' && w.Len() == 0:
+			comment = true
+		case quote == 0 && (unicode.IsSpace(r) || strings.ContainsRune(";&|", r)):
+			if w.Len() > 0 {
+				words = append(words, w.String())
+				w.Reset()
+			}
+		default:
+			if quote == 0 && (r == '"' || r == '\'') {
+				quote = r
+			} else if r == quote {
+				quote = 0
+			}
+			w.WriteRune(r)
+		}
+	}
+	if quote != 0 {
+		// Not all of it is a script, as where it has another file in it.
+		return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(";&|", r) })
+	}
+	if w.Len() > 0 {
+		words = append(words, w.String())
 	}
 	return words
 }

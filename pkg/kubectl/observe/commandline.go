@@ -29,6 +29,8 @@ type commandLine struct {
 	component string
 	// args are the words from its program on, as far as they can be read.
 	args []string
+	// mounts are those of the container.
+	mounts []corev1.VolumeMount
 	// unread is why there may be more than args have, "" if there is not.
 	unread string
 }
@@ -51,6 +53,7 @@ func commandLines(pod *corev1.Pod, components ...string) []commandLine {
 	var lines []commandLine
 	for _, c := range pod.Spec.Containers {
 		if line := containerLine(&c, components); line.component != "" {
+			line.mounts = c.VolumeMounts
 			lines = append(lines, line)
 		}
 	}

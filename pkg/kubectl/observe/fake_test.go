@@ -96,6 +96,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(err.ErrStatus.Code))
+	err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	_ = json.NewEncoder(w).Encode(err.ErrStatus)
 }
 
@@ -171,6 +172,16 @@ func pod(name, component, node, image string, command ...string) corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceSystem},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: component, Image: image, Command: command}}},
 	}
+}
+
+// configured mounts a ConfigMap into the container of a Pod, as one of two volumes.
+func configured(p corev1.Pod, name, directory string) corev1.Pod {
+	p.Spec.Volumes = []corev1.Volume{
+		{Name: "root", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}},
+		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}},
+	}
+	p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: directory}, {Name: "root", MountPath: "/"}}
+	return p
 }
 
 // connect gives a connection the next server.

@@ -102,7 +102,11 @@ func parseFlagz(body []byte) (map[string]bool, error) {
 		Flags map[string]string `json:"flags"`
 	}
 	if json.Unmarshal(body, &flagz) == nil {
-		return parseGates(flagz.Flags[gatesFlag])
+		value, shown := flagz.Flags[gatesFlag]
+		if !shown {
+			return nil, fmt.Errorf("/flagz has no --%s", gatesFlag)
+		}
+		return parseGates(value)
 	}
 	m := textFlag.FindSubmatch(body)
 	if m == nil {

@@ -95,6 +95,8 @@ func TestConfigMapsOfNodesThatJoin(t *testing.T) {
 		"kubeadm's is refused":        {kubeletData, refused, []Setting{kubelet}, []string{APIServer, ControllerManager, Scheduler}},
 		"the kubelet's is broken":     {broken, kubeadmData, []Setting{kubeadm}, []string{Kubelet}},
 		"the kubelet's is not read":   {data("kubelet", "featureGates: [A]"), kubeadmData, []Setting{kubeadm}, []string{Kubelet}},
+		"the kubelet's has no key":    {data("config", "featureGates: {A: true}"), kubeadmData, []Setting{kubeadm}, []string{Kubelet}},
+		"kubeadm's has no key":        {kubeletData, data("ClusterStatus", ""), []Setting{kubelet}, []string{APIServer, ControllerManager, Scheduler}},
 		"kubeadm's has a wrong value": {kubeletData, data("ClusterConfiguration", "scheduler: {extraArgs: {feature-gates: A}}"), []Setting{kubelet}, []string{Scheduler}},
 	} {
 		t.Run(name, func(t *testing.T) {

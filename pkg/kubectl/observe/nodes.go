@@ -34,7 +34,7 @@ import (
 func (r *reader) nodes(ctx context.Context) {
 	nodes, err := r.listNodes(ctx)
 	if err != nil {
-		why, next := explain(err, "list nodes")
+		why, next := explain(ctx, err, "list nodes")
 		r.gap(Gap{Component: Kubelet, Why: "which there are is not known: " + why, Next: next})
 		return
 	}
@@ -113,7 +113,7 @@ func (r *reader) kubelet(ctx context.Context, node *corev1.Node, refused *atomic
 	switch {
 	case err == nil:
 		explicitly(p.Gates, set, "its configuration (configz)")
-	case apierrors.IsForbidden(err) && apierrors.IsForbidden(metricsErr):
+	case refusedByServer(err) && refusedByServer(metricsErr):
 		// The proxy is refused, whatever the path.
 	default:
 		var body []byte
@@ -129,17 +129,29 @@ func (r *reader) kubelet(ctx context.Context, node *corev1.Node, refused *atomic
 		r.process(p)
 		return
 	}
-	why, next := explain(metricsErr, "get nodes/proxy")
+	why, next := explain(ctx, metricsErr, "get nodes/proxy")
+	if refusedBehindProxy(metricsErr) {
+		why, next = "not permitted, and not by the API server: "+message(metricsErr), "permission for the API server's own client (ClusterRole system:kubelet-api-admin)"
+	}
 	gap := Gap{Component: Kubelet, Why: why, Next: next}
 	if p.Unread {
 		gap.Why += "; only what its flags set is known, and not what its configuration sets"
 		r.process(p)
-	} else if apierrors.IsForbidden(metricsErr) {
+	} else if refusedByServer(metricsErr) {
 		refused.CompareAndSwap(nil, &gap)
 	}
 	gap.Instances = []string{node.Name}
 	r.gap(gap)
 }
+
+// refusedBehindProxy is true for a refusal that is not the API server's, which answers with a Status: the kubelet does
+// not let the API server in, and no permission of the caller changes that.
+func refusedBehindProxy(err error) bool {
+	return (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && apierrors.IsUnexpectedServerError(err)
+}
+
+// refusedByServer is true where the API server does not let the caller use the proxy, of whatever node.
+func refusedByServer(err error) bool { return apierrors.IsForbidden(err) && !refusedBehindProxy(err) }
 
 // configured are the gates that a kubelet is told by its configuration and its flags,
 // which are one by then.

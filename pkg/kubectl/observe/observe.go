@@ -72,15 +72,20 @@ func Observe(ctx context.Context, config *rest.Config, o Options) (*Cluster, err
 	// Requests are bounded by their number under way, which does not depend on how fast
 	// the cluster answers.
 	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil
-	client, err := kubernetes.NewForConfig(config)
+	client, err := newClientset(config)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	r := &reader{config: config, client: client, options: o, turns: make(chan struct{}, o.Parallel)}
-	info, err := client.Discovery().ServerVersion()
-	if err != nil {
+	info, err := client.Discovery().ServerVersionWithContext(limited)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("reading the version of the cluster: %w; give more time (--observe-timeout), or name another address of the API server", errTime)
+	case err != nil:
 		return nil, fmt.Errorf("reading the version of the cluster: %w", err)
 	}
 	r.found.Version = info.GitVersion
@@ -99,6 +104,25 @@ func Observe(ctx context.Context, config *rest.Config, o Options) (*Cluster, err
 	r.serverFlags()
 	r.found.sort()
 	return &r.found, nil
+}
+
+// newClientset makes a client that follows no redirect. Kubelets and Pods answer behind the proxy of the API server,
+// which hands on where they redirect to, and the credentials of the caller would go there.
+func newClientset(config *rest.Config) (kubernetes.Interface, error) {
+	shared, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client := *shared
+	client.CheckRedirect = func(to *http.Request, _ []*http.Request) error { return &redirectError{to.URL.Host} }
+	return kubernetes.NewForConfigAndClient(config, &client)
+}
+
+// redirectError is returned for an answer that is a redirect.
+type redirectError struct{ host string }
+
+func (e *redirectError) Error() string {
+	return fmt.Sprintf("it redirects to %s, which is not followed: the credentials would go there", e.host)
 }
 
 // reader reads parts of a cluster at the same time.
@@ -167,9 +191,12 @@ func (r *reader) get(ctx context.Context, client rest.Interface, path, accept st
 	if err == nil {
 		err = errors.Join(read(io.LimitReader(body, maxBody)), body.Close())
 	}
+	var redirect *redirectError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errTime
+	case errors.As(err, &redirect):
+		return redirect
 	case err != nil && limited.Err() != nil:
 		return fmt.Errorf("it did not answer within %s", requestTimeout)
 	}
@@ -196,11 +223,12 @@ func (r *reader) bytes(ctx context.Context, client rest.Interface, path, accept 
 }
 
 // explain says why something could not be read, and what is missing: permission is needed
-// for a request by its verb and resource, an address otherwise.
-func explain(err error, permission string) (why, next string) {
+// for a request by its verb and resource, an address otherwise. Context is that of the whole
+// reading.
+func explain(ctx context.Context, err error, permission string) (why, next string) {
 	switch {
-	case errors.Is(err, errTime):
-		return err.Error(), "give more time (--observe-timeout), or ask a part of the nodes (--nodes)"
+	case errors.Is(err, errTime), ctx.Err() != nil:
+		return errTime.Error(), "more time (--observe-timeout), or a part of the nodes (--nodes)"
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return "not permitted", "permission to " + permission
 	case apierrors.IsNotFound(err):

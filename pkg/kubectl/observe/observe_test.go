@@ -59,7 +59,7 @@ func kubeadmLike(t *testing.T) (*Cluster, *fake) {
 		pod("kube-apiserver-cp1", APIServer, "cp1", "registry.k8s.io/kube-apiserver:v1.36.3", "kube-apiserver"),
 		pod("kube-controller-manager-cp1", ControllerManager, "cp1", "registry.k8s.io/kube-controller-manager:v1.36.3", "/go-runner", "kube-controller-manager", "--feature-gates=A=true"),
 		pod("kube-scheduler-cp1", Scheduler, "cp1", "registry.k8s.io/kube-scheduler:v1.36.3@sha256:0", "kube-scheduler", "--emulated-version=kube=1.35"),
-		pod("kube-proxy-x", Proxy, "n1", "registry.k8s.io/kube-proxy:v1.36.3", "/usr/local/bin/kube-proxy", "--config=/var/lib/kube-proxy/config.conf"),
+		configured(pod("kube-proxy-x", Proxy, "n1", "registry.k8s.io/kube-proxy:v1.36.3", "/usr/local/bin/kube-proxy", "--config=/var/lib/kube-proxy/config.conf"), "kube-proxy", "/var/lib/kube-proxy"),
 	)
 	for name, data := range map[string]map[string]string{
 		"kube-proxy":     {"config.conf": "kind: KubeProxyConfiguration\nfeatureGates: {B: false}\n"},

@@ -76,8 +76,10 @@ func TestParseFlagz(t *testing.T) {
 			t.Errorf("%q: %v (-want +got):\n%s", body, err, diff)
 		}
 	}
-	if _, err := parseFlagz([]byte(head)); err == nil {
-		t.Error("no error for text without the flag")
+	for _, body := range []string{head, "{}", "null", `{"kind":"Flagz","flags":{"v":"2"}}`, `{"kind":"Status","status":"Success"}`} {
+		if got, err := parseFlagz([]byte(body)); err == nil {
+			t.Errorf("no error for %q without the flag, and %v", body, got)
+		}
 	}
 }
 

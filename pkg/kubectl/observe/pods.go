@@ -17,8 +17,10 @@ limitations under the License.
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -49,7 +51,7 @@ type systemPod struct {
 func (r *reader) systemPods(ctx context.Context) {
 	pods, err := r.pods(ctx)
 	if err != nil {
-		why, next := explain(err, "list pods in the namespace kube-system")
+		why, next := explain(ctx, err, "list pods in the namespace kube-system")
 		for _, component := range podComponents {
 			r.gap(Gap{Component: component, Why: why, Next: next})
 		}
@@ -137,9 +139,7 @@ func (r *reader) pod(ctx context.Context, pod systemPod) {
 	p := pod.process()
 	if s, err := r.podMetrics(ctx, &pod); err == nil {
 		p.Complete, p.Gates = true, sourced(s.gates, "its metrics")
-		if s.version != "" {
-			p.Version = s.version
-		}
+		p.Version = cmp.Or(s.version, p.Version)
 		r.conflicts(p, s)
 	}
 	r.told(&p, pod)
@@ -148,8 +148,8 @@ func (r *reader) pod(ctx context.Context, pod systemPod) {
 
 // podMetrics reads metrics through the proxy of a Pod.
 func (r *reader) podMetrics(ctx context.Context, pod *systemPod) (*scrape, error) {
-	path := "/api/v1/namespaces/" + pod.Namespace + "/pods/" + fmt.Sprintf(metricsPorts[pod.line.component], pod.Name) + "/proxy/metrics"
-	return r.scrape(ctx, r.client.CoreV1().RESTClient(), path)
+	address := "/api/v1/namespaces/" + pod.Namespace + "/pods/" + fmt.Sprintf(metricsPorts[pod.line.component], pod.Name) + "/proxy/metrics"
+	return r.scrape(ctx, r.client.CoreV1().RESTClient(), address)
 }
 
 // told adds what a process is told by the command line of its Pod. What cannot be read of
@@ -183,7 +183,14 @@ func (r *reader) told(p *Process, pod systemPod) {
 // proxies reads kube-proxies: by their metrics where the first ones answer, and else by
 // the configuration that they share.
 func (r *reader) proxies(ctx context.Context, pods []systemPod) {
-	shared, configErr := r.proxyConfig(ctx)
+	configs := map[configRef]proxyConfig{}
+	for _, pod := range pods {
+		if ref, ok := pod.configRef(); ok {
+			if _, read := configs[ref]; !read {
+				configs[ref] = r.proxyConfig(ctx, ref)
+			}
+		}
+	}
 	// kubeadm has them listen on the loopback address of their nodes.
 	var silent atomic.Bool
 	var all sync.WaitGroup
@@ -191,7 +198,7 @@ func (r *reader) proxies(ctx context.Context, pods []systemPod) {
 	for range min(r.options.Parallel, len(pods)) {
 		all.Go(func() {
 			for pod := range next {
-				r.proxy(ctx, pod, shared, configErr, &silent)
+				r.proxy(ctx, pod, configs, &silent)
 				r.finish()
 			}
 		})
@@ -203,52 +210,93 @@ func (r *reader) proxies(ctx context.Context, pods []systemPod) {
 	all.Wait()
 }
 
-// proxyConfigMap is what kubeadm calls the ConfigMap with a KubeProxyConfiguration, and
-// proxyConfigKey where that is.
-const (
-	proxyConfigMap = "kube-proxy"
-	proxyConfigKey = "config.conf"
-)
+// configRef is the place of a configuration: a key of a ConfigMap of kube-system.
+type configRef struct{ name, key string }
 
-// proxyConfig are the gates in the configuration that kube-proxies share.
-func (r *reader) proxyConfig(ctx context.Context) (map[string]bool, error) {
-	object, err := r.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, proxyConfigMap, metav1.GetOptions{})
+// configRef returns where the file of --config is from. It is false for a file that no ConfigMap has, as one of the
+// node: a ConfigMap with a likely name may be that of something else.
+func (pod *systemPod) configRef() (ref configRef, ok bool) {
+	values := flagValues(pod.line.args, configFlag)
+	if len(values) == 0 {
+		return ref, false
+	}
+	file := values[len(values)-1]
+	longest := -1
+	for _, mount := range pod.line.mounts {
+		inside, ok := strings.CutPrefix(file, strings.TrimSuffix(mount.MountPath, "/"))
+		if !ok || inside != "" && inside[0] != '/' || len(mount.MountPath) <= longest {
+			continue
+		}
+		longest, ref = len(mount.MountPath), configRef{}
+		at := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+		if at < 0 || pod.Spec.Volumes[at].ConfigMap == nil {
+			continue
+		}
+		volume := pod.Spec.Volumes[at].ConfigMap
+		ref = configRef{volume.Name, strings.TrimPrefix(path.Join("/", mount.SubPath, inside), "/")}
+		for _, item := range volume.Items {
+			if item.Path == ref.key {
+				ref.key = item.Key
+				break
+			}
+		}
+	}
+	return ref, ref.name != ""
+}
+
+// proxyConfig has the gates in a configuration that kube-proxies share.
+type proxyConfig struct {
+	gates map[string]bool
+	err   error
+}
+
+func (r *reader) proxyConfig(ctx context.Context, ref configRef) proxyConfig {
+	object, err := r.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, ref.name, metav1.GetOptions{})
 	if err != nil {
-		return nil, err
+		return proxyConfig{err: err}
 	}
 	var config struct {
 		FeatureGates map[string]bool `json:"featureGates"`
 	}
-	if err := yaml.Unmarshal([]byte(object.Data[proxyConfigKey]), &config); err != nil {
-		return nil, fmt.Errorf("the key %s of the ConfigMap %s: %w", proxyConfigKey, proxyConfigMap, err)
+	if err := unmarshalKey(object, ref.key, &config); err != nil {
+		return proxyConfig{err: fmt.Errorf("the ConfigMap %s: %w", ref.name, err)}
 	}
-	return config.FeatureGates, nil
+	return proxyConfig{gates: config.FeatureGates}
 }
 
 // proxy reads one kube-proxy.
-func (r *reader) proxy(ctx context.Context, pod systemPod, shared map[string]bool, configErr error, silent *atomic.Bool) {
+func (r *reader) proxy(ctx context.Context, pod systemPod, configs map[configRef]proxyConfig, silent *atomic.Bool) {
 	p := pod.process()
 	if !silent.Load() {
 		s, err := r.podMetrics(ctx, &pod)
 		if err == nil {
 			p.Complete, p.Gates = true, sourced(s.gates, "its metrics")
+			p.Version = cmp.Or(s.version, p.Version)
 			r.conflicts(p, s)
 		} else {
 			silent.Store(true)
 		}
 	}
 	// With a configuration file kube-proxy does not look at flags of gates.
-	if len(flagValues(pod.line.args, configFlag)) > 0 {
-		if configErr != nil && !p.Complete {
-			why, next := explain(configErr, "get the ConfigMap "+proxyConfigMap+" in the namespace kube-system")
-			r.gap(Gap{Component: Proxy, Instances: []string{pod.Name}, Why: why, Next: next})
-			return
-		}
-		if configErr == nil {
-			explicitly(p.Gates, shared, "the ConfigMap "+proxyConfigMap)
-		}
-	} else {
+	if len(flagValues(pod.line.args, configFlag)) == 0 {
 		r.told(&p, pod)
+		r.process(p)
+		return
+	}
+	ref, shown := pod.configRef()
+	config := configs[ref]
+	switch {
+	case shown && config.err == nil:
+		explicitly(p.Gates, config.gates, "the ConfigMap "+ref.name)
+	case p.Complete:
+		// What is set is not known, and the values are.
+	case !shown:
+		r.gap(Gap{Component: Proxy, Instances: []string{pod.Name}, Why: "its configuration is a file that no ConfigMap of its volumes has", Next: "its metrics"})
+		return
+	default:
+		why, next := explain(ctx, config.err, "get the ConfigMap "+ref.name+" in the namespace kube-system")
+		r.gap(Gap{Component: Proxy, Instances: []string{pod.Name}, Why: why, Next: next})
+		return
 	}
 	r.process(p)
 }
@@ -274,8 +322,8 @@ func (r *reader) joinData(ctx context.Context, name, key string, into any, compo
 	}
 	gap := Gap{Next: "a configuration that can be read"}
 	if err != nil {
-		gap.Why, gap.Next = explain(err, "get the ConfigMap "+name+" in the namespace kube-system")
-	} else if err = yaml.Unmarshal([]byte(object.Data[key]), into); err != nil {
+		gap.Why, gap.Next = explain(ctx, err, "get the ConfigMap "+name+" in the namespace kube-system")
+	} else if err = unmarshalKey(object, key, into); err != nil {
 		gap.Why = err.Error()
 	}
 	if err == nil {
@@ -287,6 +335,18 @@ func (r *reader) joinData(ctx context.Context, name, key string, into any, compo
 		r.gap(gap)
 	}
 	return false
+}
+
+// unmarshalKey reads a key of a ConfigMap. One that is missing tells nothing of what is set.
+func unmarshalKey(object *corev1.ConfigMap, key string, into any) error {
+	text, ok := object.Data[key]
+	if !ok {
+		return fmt.Errorf("it has no key %s", key)
+	}
+	if err := yaml.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("its key %s: %w", key, err)
+	}
+	return nil
 }
 
 // kubeletConfiguration reads what kubeadm gives to kubelets that join.

@@ -29,7 +29,6 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 )
@@ -54,13 +53,13 @@ type server struct {
 func (r *reader) servers(ctx context.Context) {
 	addresses, err := r.addresses(ctx)
 	if err != nil {
-		why, next := explain(err, "list endpointslices in the namespace default")
+		why, next := explain(ctx, err, "list endpointslices in the namespace default")
 		r.gap(Gap{Component: APIServer, Why: "how many there are is not known: " + why, Next: next})
 	}
 	identities, err := r.identities(ctx)
 	if err != nil && len(addresses) < 2 {
 		// One address may be that of a balancer.
-		why, next := explain(err, "list leases in the namespace kube-system")
+		why, next := explain(ctx, err, "list leases in the namespace kube-system")
 		r.gap(Gap{Component: APIServer, Why: "how many there are behind one address is not known: " + why, Next: next})
 	}
 	expected := max(1, len(addresses), identities)
@@ -96,7 +95,7 @@ func (r *reader) servers(ctx context.Context) {
 			next += ": " + strings.Join(addresses, ", ")
 		}
 		if failed != nil {
-			why, next = explain(failed, "get the path /metrics of the API server (ClusterRole system:monitoring has it)")
+			why, next = explain(ctx, failed, "get the path /metrics of the API server (ClusterRole system:monitoring has it)")
 		}
 		r.gap(Gap{Component: APIServer, Why: why, Next: next})
 	}
@@ -177,7 +176,7 @@ func newClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	// Clients with the same configuration share connections otherwise.
 	config.Dial = (&net.Dialer{Timeout: requestTimeout}).DialContext
-	client, err := kubernetes.NewForConfig(config)
+	client, err := newClientset(config)
 	if err != nil {
 		return nil, err
 	}

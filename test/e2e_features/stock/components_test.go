@@ -136,7 +136,12 @@ func standIn(t *testing.T, c *framework.Cluster, component string, command []str
 		ObjectMeta: metav1.ObjectMeta{Name: component, Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": component}},
 		Spec: corev1.PodSpec{
 			SchedulerName: "none",
-			Containers:    []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + framework.UpstreamVersion, Command: command}},
+			// As kubeadm mounts the configuration of kube-proxy.
+			Volumes: []corev1.Volume{{Name: component, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: component}}}}},
+			Containers: []corev1.Container{{
+				Name: component, Image: "registry.k8s.io/" + component + ":" + framework.UpstreamVersion, Command: command,
+				VolumeMounts: []corev1.VolumeMount{{Name: component, MountPath: "/var/lib/" + component}},
+			}},
 		},
 	}
 	pods := c.Kube.CoreV1().Pods(metav1.NamespaceSystem)

@@ -137,9 +137,12 @@ func (e *Evaluator) Evaluate(read gatefiles.Result) []Finding {
 		byProcess[s.Process] = append(byProcess[s.Process], s)
 	}
 	var findings []Finding
-	for i, s := range read.Settings {
+	done := map[*gatefiles.Process]int{}
+	for _, s := range read.Settings {
 		p := &process{e, s.Process, byProcess[s.Process]}
-		f := p.finding(s, overridden(read.Settings, i))
+		// A directory may have tens of thousands of settings, and a process has some.
+		done[s.Process]++
+		f := p.finding(s, overridden(s, p.settings[done[s.Process]:]))
 		if f.Safe == metav1.ConditionTrue && f.Verdict != Overridden && f.Verdict != Ignored {
 			e.limitByAPI(&f, read)
 		}
@@ -148,11 +151,10 @@ func (e *Evaluator) Evaluate(read gatefiles.Result) []Finding {
 	return findings
 }
 
-// overridden returns the later setting of the same command line, or the same map.
-func overridden(settings []gatefiles.Setting, i int) *gatefiles.Setting {
-	s := settings[i]
-	for _, later := range settings[i+1:] {
-		if later.Process == s.Process && later.Gate == s.Gate && later.Flag == s.Flag && later.Prefix == s.Prefix {
+// overridden returns the later setting of the same command line, or the same map, among those of the process that follow.
+func overridden(s gatefiles.Setting, following []gatefiles.Setting) *gatefiles.Setting {
+	for _, later := range following {
+		if later.Gate == s.Gate && later.Flag == s.Flag && later.Prefix == s.Prefix {
 			return &later
 		}
 	}
