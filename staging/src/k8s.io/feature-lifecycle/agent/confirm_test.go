@@ -18,6 +18,7 @@ package agent
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,15 @@ import (
 // confirming is a reporter whose server takes confirmations, or answers with an error.
 type confirming struct {
 	*fixture
-	answer error
+	answer atomic.Pointer[error]
+}
+
+// answers makes the server answer confirmations with an error, nil for none.
+func (c *confirming) answers(err error) {
+	c.answer.Store(nil)
+	if err != nil {
+		c.answer.Store(&err)
+	}
 }
 
 func runConfirming(t *testing.T, change func(*ReporterConfig)) *confirming {
@@ -44,8 +53,8 @@ func runConfirming(t *testing.T, change func(*ReporterConfig)) *confirming {
 		if action.GetSubresource() != "confirmation" {
 			return false, nil, nil
 		}
-		if c.answer != nil {
-			return true, nil, c.answer
+		if err := c.answer.Load(); err != nil {
+			return true, nil, *err
 		}
 		confirmation := action.(clienttesting.CreateAction).GetObject().(*v1alpha1.FeatureConfirmation).DeepCopy()
 		report := c.report().DeepCopy()
@@ -152,11 +161,11 @@ func TestRefusedConfirmations(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := runConfirming(t, onNode)
 				defer c.end()
-				c.answer = tc.answer
+				c.answers(tc.answer)
 				c.source.see(true, "A")
 				c.pass(time.Second)
 				c.wants("refused", true, "confirmation", "update")
-				c.answer = nil
+				c.answers(nil)
 				c.source.see(false, "A")
 				c.pass(time.Second)
 				next := "update"
@@ -179,11 +188,11 @@ func TestConfirmationsAreRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := runConfirming(t, onNode)
 		defer c.end()
-		c.answer = apierrors.NewTooManyRequests("busy", 1)
+		c.answers(apierrors.NewTooManyRequests("busy", 1))
 		c.source.see(true, "A")
 		c.pass(100 * time.Millisecond)
 		c.wants("busy", false, "confirmation")
-		c.answer = nil
+		c.answers(nil)
 		c.pass(maxReportBackoff)
 		c.wants("retried", true, "confirmation")
 	})

@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -65,6 +67,35 @@ type world struct {
 	values atomic.Pointer[error]
 	// version is the resource version of lists of Features.
 	version atomic.Int64
+	// open has how many watches the server has, by resource.
+	open map[string]*atomic.Int32
+}
+
+// countedWatch is a watch that the server counts until it is stopped.
+type countedWatch struct {
+	watch.Interface
+	stop func()
+}
+
+func (w *countedWatch) Stop() { w.stop() }
+
+// counted counts a watch of a resource.
+func (w *world) counted(resource string, inner watch.Interface) watch.Interface {
+	open := w.open[resource]
+	open.Add(1)
+	return &countedWatch{inner, sync.OnceFunc(func() { open.Add(-1); inner.Stop() })}
+}
+
+// countWatches counts the watches of a resource.
+func (w *world) countWatches(resource string) {
+	w.open[resource] = &atomic.Int32{}
+	w.client.PrependWatchReactor(resource, func(action clienttesting.Action) (bool, watch.Interface, error) {
+		inner, err := w.client.Tracker().Watch(action.GetResource(), action.GetNamespace(), action.(clienttesting.WatchActionImpl).ListOptions)
+		if err != nil {
+			return true, nil, err
+		}
+		return true, w.counted(resource, inner), nil
+	})
 }
 
 // serveValues makes the server one with FeatureValues if the error is nil.
@@ -85,7 +116,9 @@ func newWorld(t *testing.T, features ...runtime.Object) *world {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, gate: featuregate.Wrap(inner), client: fake.NewClientset(features...)}
+	w := &world{t: t, gate: featuregate.Wrap(inner), client: fake.NewClientset(features...), open: map[string]*atomic.Int32{}}
+	w.countWatches("features")
+	w.countWatches("featurevalues")
 	// The server has the API.
 	w.client.Resources = []*metav1.APIResourceList{{GroupVersion: v1alpha1.SchemeGroupVersion.String()}}
 	w.client.PrependReactor("list", "features", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -63,12 +63,12 @@ func (w *world) publish(value *v1alpha1.FeatureValue) {
 // watches returns what is watched: "values", "features", "both" or "nothing".
 func (w *world) watches() string {
 	synctest.Wait()
-	switch {
-	case w.s.watch != nil && w.s.valueWatch != nil:
+	switch features, values := w.open["features"].Load(), w.open["featurevalues"].Load(); {
+	case features > 0 && values > 0:
 		return "both"
-	case w.s.valueWatch != nil:
+	case values > 0:
 		return "values"
-	case w.s.watch != nil:
+	case features > 0:
 		return "features"
 	}
 	return "nothing"
@@ -185,7 +185,7 @@ func TestServerThatLosesValuesIsFollowedByFeatures(t *testing.T) {
 		var open atomic.Pointer[watch.FakeWatcher]
 		w.client.PrependWatchReactor("featurevalues", func(clienttesting.Action) (bool, watch.Interface, error) {
 			open.Store(watch.NewFake())
-			return true, open.Load(), nil
+			return true, w.counted("featurevalues", open.Load()), nil
 		})
 		w.publish(valueAt(10, false))
 		w.load()
