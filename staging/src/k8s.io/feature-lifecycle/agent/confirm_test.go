@@ -69,6 +69,14 @@ func runConfirming(t *testing.T, change func(*ReporterConfig)) *confirming {
 		confirmation.ResourceVersion = report.ResourceVersion
 		return true, confirmation, c.server.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("featurereports"), report, "ns")
 	})
+	c.server.PrependReactor("update", "featurereports", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		// A server refuses it, and the process has to read the report.
+		version := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.FeatureReport).ResourceVersion
+		if stored := c.report().ResourceVersion; version != stored {
+			t.Errorf("a report of version %q is sent, and %q is stored", version, stored)
+		}
+		return false, nil, nil
+	})
 	c.start()
 	c.pass(time.Hour)
 	c.server.ClearActions()
