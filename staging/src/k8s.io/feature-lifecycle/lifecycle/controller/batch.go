@@ -35,6 +35,7 @@ const (
 	// quietAfter is when reports with a longer batch are counted anyway, because no other
 	// arrived: that was the last one, and uses are right soon after it. Reports of
 	// thousands arrive faster, also while a server sends each of them what it has counted.
+	// Where it is known how many are to come, the last one is counted at once.
 	quietAfter = 2 * time.Second
 	// counts is how often users are counted while so many report that each batch would be
 	// shorter than longestBatch.
@@ -71,6 +72,9 @@ type batch struct {
 	// last is when the last of them arrived, or when the first of those that are expected
 	// arrives at the earliest.
 	last time.Time
+	// awaited is how many changes have yet to arrive of those that are expected, 0 when
+	// none are.
+	awaited int
 }
 
 // heard records when a change arrived, or is to arrive. A later time stays.
@@ -85,7 +89,9 @@ func newBatches() *batches {
 }
 
 // add folds a change of a feature. It returns the delay after which the feature is to
-// be reconciled, false when it is delayed already.
+// be reconciled, false when it is delayed already. The delay is 0 for the last change that
+// is expected. A process that reports twice takes the place of another one, whose report
+// is counted as if none had been expected.
 func (b *batches) add(name string, now time.Time) (after time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,6 +102,12 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 	}
 	known.changes++
 	known.heard(now)
+	if known.awaited > 0 {
+		if known.awaited--; known.awaited == 0 {
+			known.waiting = false
+			return 0, true
+		}
+	}
 	first, known.waiting = !known.waiting, true
 	if first && known.period > quietAfter {
 		select {
@@ -110,6 +122,7 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 // folded from the first one on as if they had been reporting for a while. Counts
 // meanwhile would be sent to those of them that watch Features, while they still wait for
 // the value. Before the turn of the first of them, the absence of reports has no meaning.
+// The caller adds the feature next.
 func (b *batches) expect(name string, users int, now time.Time) {
 	earliest, latest := stagger.Confirming(users)
 	period := min(latest/counts, longestBatch)
@@ -127,6 +140,8 @@ func (b *batches) expect(name string, users int, now time.Time) {
 		known.period, known.changes, known.since = period, 0, now
 	}
 	known.heard(now.Add(earliest))
+	// The caller's is a change, too.
+	known.awaited = users + 1
 }
 
 // taken records that a feature is about to be reconciled.

@@ -45,7 +45,7 @@ func (q *featureQueue) addNow(names ...string) {
 }
 
 // addBatched enqueues features a little later. Thousands of reports may come before
-// that, each with the same features.
+// that, each with the same features. The last one that is expected enqueues them at once.
 func (q *featureQueue) addBatched(names ...string) {
 	if len(names) == 0 {
 		return
@@ -53,7 +53,7 @@ func (q *featureQueue) addBatched(names ...string) {
 	now := q.clock.Now()
 	for _, name := range names {
 		if after, first := q.batches.add(name, now); first {
-			q.AddAfter(name, after)
+			q.addAfter(name, after)
 		}
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package controller
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"testing"
@@ -27,6 +28,7 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/internal/stagger"
 	"k8s.io/feature-lifecycle/lifecycle"
+	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 )
 
@@ -170,6 +172,160 @@ func TestExpectedUsersFoldedFromFirst(t *testing.T) {
 	if len(b.of) != 0 {
 		t.Errorf("users are expected for ever: %v", b.of)
 	}
+}
+
+// TestExpectationsOfReports: the last change that is expected ends the delay, once, and the
+// expectation ends with its batch.
+func TestExpectationsOfReports(t *testing.T) {
+	const users = 10_000
+	period := 11250 * time.Millisecond / counts
+	expecting := func() *batches {
+		b := newBatches()
+		b.expect("A", users, start)
+		return b
+	}
+	// add adds changes, and returns how many of them came until one was counted at once.
+	add := func(b *batches, changes int) (atOnce int) {
+		for i := range changes {
+			if after, first := b.add("A", start); after == 0 && first {
+				return i + 1
+			}
+		}
+		return 0
+	}
+	for name, test := range map[string]struct {
+		happens func() *batches
+		want    int
+	}{
+		"all arrive, after the feature itself": {expecting, 1 + users},
+		"it is reconciled meanwhile": {func() *batches {
+			b := expecting()
+			add(b, 5000)
+			b.taken("A", start)
+			b.taken("A", start.Add(period))
+			return b
+		}, 1 + users - 5000},
+		"others are expected now": {func() *batches {
+			b := expecting()
+			add(b, 5000)
+			b.expect("A", users, start)
+			return b
+		}, 1 + users},
+		"reports are folded for longer already": {func() *batches {
+			b := newBatches()
+			b.of["A"] = &batch{period: longestBatch, since: start}
+			b.expect("A", users, start)
+			return b
+		}, 1 + users},
+		"few are expected": {func() *batches {
+			b := newBatches()
+			b.expect("A", 1000, start)
+			return b
+		}, 0},
+		"all have arrived": {func() *batches {
+			b := expecting()
+			add(b, 1+users)
+			return b
+		}, 0},
+		"it is forgotten": {func() *batches {
+			b := expecting()
+			b.forget(start.Add(3 * longestBatch))
+			return b
+		}, 0},
+		"the few that arrive are taken": {func() *batches {
+			b, now := expecting(), start
+			for len(b.of) > 0 {
+				now = now.Add(period)
+				b.taken("A", now)
+			}
+			return b
+		}, 0},
+	} {
+		if got := add(test.happens(), 3*users); got != test.want {
+			t.Errorf("%s: counted at once with change %d, want %d", name, got, test.want)
+		}
+	}
+
+	// Those that arrive after an early count are counted once no other arrives.
+	b := expecting()
+	add(b, 1+users)
+	if b.waits("A") {
+		t.Error("it still waits although all have arrived")
+	}
+	if after, first := b.add("A", start.Add(period)); after != period || !first {
+		t.Errorf("the next one is folded for %s, first %t; want %s", after, first, period)
+	}
+	if got, next := b.quiet(start.Add(period + quietAfter)); !slices.Equal(got, []string{"A"}) || next != 0 {
+		t.Errorf("later quiet %v, others after %s", got, next)
+	}
+}
+
+// TestLastConfirmationIsCountedAtOnce: thousands confirm a value in turn, and what is known
+// to be the last one is not waited for. One that comes all the same is counted soon.
+func TestLastConfirmationIsCountedAtOnce(t *testing.T) {
+	const other, users, perSecond = "other", 10_000, 1000
+	inWorld(t, func(w *world) {
+		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(w.t.Context())
+		defer cancel()
+		go c.queue.flushQuiet(ctx)
+		defer c.queue.drain()
+		reports := func(user int, value bool) tracker.Changes {
+			return c.reportSet(report(other, strconv.Itoa(user), v1alpha1.ReportedFeature{Name: "A", Enabled: value, Queried: true}), time.Now())
+		}
+		take := func() {
+			t.Helper()
+			name, _ := c.queue.Get()
+			if err := c.queue.handle(name, func() error { return nil }); name != "A" || err != nil {
+				t.Fatalf("the queue has %q: %v", name, err)
+			}
+		}
+		for user := range users {
+			reports(user, true)
+		}
+		before := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A"}}
+		before.Status.State, before.Status.Uses = v1alpha1.StateOn, []v1alpha1.FeatureUse{{Component: other, Enabled: new(true), Count: users}}
+		after := before.DeepCopy()
+		after.Status = v1alpha1.FeatureStatus{
+			State:      v1alpha1.StateTurningOff,
+			Transition: &v1alpha1.FeatureTransition{ID: "1"},
+			Tasks:      []v1alpha1.FeatureTask{{Name: v1alpha1.TaskWaitForUses}},
+			Configured: &v1alpha1.FeatureConfiguration{},
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionFalse}},
+		}
+		c.featureStored(before, after)
+		head, _ := stagger.Confirming(users)
+		w.pass(head)
+		taken := 0
+		for user := range users {
+			if user%(perSecond/10) == 0 {
+				w.pass(time.Second / 10)
+			}
+			if c.queue.Len() > 0 {
+				take()
+				taken++
+			}
+			c.enqueueChanges(reports(user, false))
+			if n := c.queue.Len(); (n > 0) != (user == users-1) {
+				t.Fatalf("the queue has %d after %d of %d users", n, user+1, users)
+			}
+		}
+		if taken == 0 {
+			t.Error("it was never reconciled meanwhile, so this does not show that the expectation outlasts that")
+		}
+		take()
+		// It was late, and another process reported twice in its place.
+		c.enqueueChanges(reports(users, false))
+		if n := c.queue.Len(); n != 0 {
+			t.Errorf("the queue has %d after one more", n)
+		}
+		if took := w.until(longestBatch, "one more is counted", func() bool { return c.queue.Len() > 0 }); took != quietAfter {
+			t.Errorf("one more was counted after %s, want %s", took, quietAfter)
+		}
+	})
 }
 
 // TestBatchForgotten: the next reports may be few.
