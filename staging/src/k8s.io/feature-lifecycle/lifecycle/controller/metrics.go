@@ -51,6 +51,13 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"namespace", "task", "outcome"})
 
+	valueWritesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      subsystem,
+		Name:           "value_writes_total",
+		Help:           "Writes of FeatureValues, by verb (create, update or delete) and result: Done, Conflict (another write was faster), Missing (the server does not have the API), Forbidden or Failed.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"namespace", "verb", "result"})
+
 	runningDesc = metrics.NewDesc(subsystem+"_running",
 		"1 while the server flow of this server reconciles features, 0 before it has permission and a complete picture.",
 		[]string{"namespace"}, nil, metrics.ALPHA, "")
@@ -101,7 +108,7 @@ var (
 var collected = newCollector()
 
 var registerMetrics = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(transitionSeconds, attemptsTotal, attemptSeconds)
+	legacyregistry.MustRegister(transitionSeconds, attemptsTotal, attemptSeconds, valueWritesTotal)
 	legacyregistry.CustomMustRegister(collected)
 })
 

@@ -199,6 +199,7 @@ func (p *publisher) write(ctx context.Context, name string, needed valueWrite, i
 		verb = "deleting"
 		if err = p.mayDelete(ctx, name, needed.have); err == nil {
 			err = values.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &needed.have.UID, ResourceVersion: &needed.have.ResourceVersion}})
+			p.count("delete", err)
 		}
 		if apierrors.IsNotFound(err) || errors.Is(err, errStillSpecified) {
 			err = nil
@@ -209,8 +210,10 @@ func (p *publisher) write(ctx context.Context, name string, needed valueWrite, i
 		if p.config.Owner != nil {
 			value.OwnerReferences = []metav1.OwnerReference{*p.config.Owner}
 		}
+		_, err = values.Create(ctx, value, metav1.CreateOptions{})
+		p.count("create", err)
 		// Another server may have been faster; the watch brings the object.
-		if _, err = values.Create(ctx, value, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
+		if apierrors.IsAlreadyExists(err) {
 			err = nil
 		}
 	default:
@@ -218,6 +221,7 @@ func (p *publisher) write(ctx context.Context, name string, needed valueWrite, i
 		value := needed.want
 		value.ObjectMeta, value.ReportWithinSeconds = *needed.have.ObjectMeta.DeepCopy(), stagger.Seconds(takers(value, instances))
 		_, err = values.Update(ctx, value, metav1.UpdateOptions{})
+		p.count("update", err)
 	}
 	switch {
 	case err == nil:
@@ -230,6 +234,22 @@ func (p *publisher) write(ctx context.Context, name string, needed valueWrite, i
 		err = fmt.Errorf("%w: %w", errNotPermitted, err)
 	}
 	return fmt.Errorf("%s the value of feature %s: %w", verb, name, err)
+}
+
+// count counts a write by the answer to it.
+func (p *publisher) count(verb string, err error) {
+	result := "Failed"
+	switch {
+	case err == nil:
+		result = "Done"
+	case backoff.IsForbidden(err):
+		result = "Forbidden"
+	case backoff.IsAPINotServed(err):
+		result = "Missing"
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		result = "Conflict"
+	}
+	valueWritesTotal.WithLabelValues(p.config.Namespace, verb, result).Inc()
 }
 
 // errStillSpecified means that a Feature specifies a value after all.

@@ -31,10 +31,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/client/clientset/versioned"
+	"k8s.io/feature-lifecycle/client/clientset/versioned/fake"
 	clients "k8s.io/feature-lifecycle/client/clientset/versioned/typed/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
@@ -90,6 +94,7 @@ func TestValueIsWrittenOnceForChange(t *testing.T) {
 		if diff := cmp.Diff([]string{"s1 create A: off"}, w.publications()); diff != "" {
 			t.Errorf("unexpected writes of a feature at rest (-want +got):\n%s", diff)
 		}
+		valueWritesTotal.Reset()
 		w.written()
 		w.request(true)
 		w.pass(2 * time.Second)
@@ -101,6 +106,9 @@ func TestValueIsWrittenOnceForChange(t *testing.T) {
 		w.until(2*time.Minute, "on", func() bool { return w.state("A") == v1alpha1.StateOn })
 		if diff := cmp.Diff([]string{"s1 update A: on"}, w.publications()); diff != "" {
 			t.Errorf("unexpected writes of a change (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"ns update Done 1"}, valueWrites(t)); diff != "" {
+			t.Errorf("unexpected metric (-want +got):\n%s", diff)
 		}
 		if n := w.written(); n < 5 {
 			t.Errorf("the Feature was written %d times, so this shows nothing", n)
@@ -431,6 +439,88 @@ func TestPendingWriteOfValue(t *testing.T) {
 type unsynced struct{ synced }
 
 func (unsynced) Done() <-chan struct{} { return nil }
+
+// valueWrites reads the counter of writes: namespace, verb, result and number, sorted.
+func valueWrites(t *testing.T) []string {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, family := range families {
+		if family.GetName() != subsystem+"_value_writes_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			lines = append(lines, fmt.Sprintf("%s %s %s %g", labels["namespace"], labels["verb"], labels["result"], metric.GetCounter().GetValue()))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestWritesOfValuesAreCounted: each one that is sent, by the answer to it.
+func TestWritesOfValuesAreCounted(t *testing.T) {
+	registerMetrics()
+	enabled := true
+	specifies := &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A", ResourceVersion: "20"},
+		Spec:       v1alpha1.FeatureSpec{Enabled: &enabled},
+		Status:     v1alpha1.FeatureStatus{Control: v1alpha1.ControlDynamic, Configured: &v1alpha1.FeatureConfiguration{Value: enabled, Source: v1alpha1.SourceAPI}},
+	}
+	values := v1alpha1.Resource("featurevalues")
+	for name, tc := range map[string]struct {
+		verb    string
+		feature *v1alpha1.Feature
+		answer  error
+		want    []string
+	}{
+		"it is created":                    {verb: "create", want: []string{"ns create Done 1"}},
+		"another server created it":        {verb: "create", answer: apierrors.NewAlreadyExists(values, "A"), want: []string{"ns create Conflict 1"}},
+		"no permission":                    {verb: "create", answer: valuesForbidden, want: []string{"ns create Forbidden 1"}},
+		"no identity":                      {verb: "update", answer: apierrors.NewUnauthorized("no"), want: []string{"ns update Forbidden 1"}},
+		"it is changed":                    {verb: "update", want: []string{"ns update Done 1"}},
+		"another server changed it":        {verb: "update", answer: apierrors.NewConflict(values, "A", errors.New("changed")), want: []string{"ns update Conflict 1"}},
+		"another server deleted it":        {verb: "update", answer: apierrors.NewNotFound(values, "A"), want: []string{"ns update Conflict 1"}},
+		"the server does not have the API": {verb: "update", answer: valuesNotServed, want: []string{"ns update Missing 1"}},
+		"the server fails":                 {verb: "update", answer: apierrors.NewInternalError(errors.New("no space")), want: []string{"ns update Failed 1"}},
+		"no answer":                        {verb: "delete", answer: errors.New("connection reset"), want: []string{"ns delete Failed 1"}},
+		"it is deleted":                    {verb: "delete", want: []string{"ns delete Done 1"}},
+		"it is gone already":               {verb: "delete", answer: apierrors.NewNotFound(values, "A"), want: []string{"ns delete Conflict 1"}},
+		"it is not deleted after all":      {verb: "delete", feature: specifies},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := &fake.Clientset{}
+			client.AddReactor("get", "features", func(clienttesting.Action) (bool, apiruntime.Object, error) {
+				if tc.feature == nil {
+					return true, nil, apierrors.NewNotFound(v1alpha1.Resource("features"), "A")
+				}
+				return true, tc.feature, nil
+			})
+			var sent []string
+			client.AddReactor("*", "featurevalues", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
+				sent = append(sent, action.GetVerb())
+				return true, nil, tc.answer
+			})
+			value := &v1alpha1.FeatureValue{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "A", ResourceVersion: "21"}, FeatureVersion: "20"}
+			needed := map[string]valueWrite{"create": {want: value}, "update": {value, value}, "delete": {have: value}}[tc.verb]
+			p := newPublisher(&observer{config: &Config{Namespace: "ns", Client: client}}, nil, synced{})
+			valueWritesTotal.Reset()
+			err := p.write(t.Context(), "A", needed, nil)
+			if diff := cmp.Diff(tc.want, valueWrites(t)); diff != "" {
+				t.Errorf("unexpected metric after %v (-want +got):\n%s", err, diff)
+			}
+			if len(sent) != len(tc.want) || len(sent) > 0 && sent[0] != tc.verb {
+				t.Errorf("%q was sent", sent)
+			}
+		})
+	}
+}
 
 // TestTakersChangeTheirValue: these report, and no others.
 func TestTakersChangeTheirValue(t *testing.T) {
