@@ -54,7 +54,7 @@ var (
 	valueWritesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      subsystem,
 		Name:           "value_writes_total",
-		Help:           "Writes of FeatureValues, by verb (create, update or delete) and result: Done, Conflict (another write was faster), Missing (the server does not have the API), Forbidden or Failed.",
+		Help:           "Writes of FeatureValues, by verb (create, update or delete) and result: Done, Conflict (what the server had read was outdated), Missing (the server does not have the API), Forbidden or Failed.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"namespace", "verb", "result"})
 

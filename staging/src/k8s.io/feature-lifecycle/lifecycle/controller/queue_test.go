@@ -265,11 +265,12 @@ func TestExpectationsOfReports(t *testing.T) {
 func TestLastConfirmationIsCountedAtOnce(t *testing.T) {
 	const other, users, perSecond = "other", 10_000, 1000
 	inWorld(t, func(w *world) {
+		t := w.t
 		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(w.t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go c.queue.flushQuiet(ctx)
 		defer c.queue.drain()

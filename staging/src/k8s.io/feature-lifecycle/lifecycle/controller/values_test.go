@@ -107,7 +107,9 @@ func TestValueIsWrittenOnceForChange(t *testing.T) {
 		if diff := cmp.Diff([]string{"s1 update A: on"}, w.publications()); diff != "" {
 			t.Errorf("unexpected writes of a change (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"ns update Done 1"}, valueWrites(t)); diff != "" {
+		// The cache may lag behind the write, which is then tried again and refused.
+		counted := slices.DeleteFunc(valueWrites(t), func(line string) bool { return strings.HasPrefix(line, "ns update Conflict ") })
+		if diff := cmp.Diff([]string{"ns update Done 1"}, counted); diff != "" {
 			t.Errorf("unexpected metric (-want +got):\n%s", diff)
 		}
 		if n := w.written(); n < 5 {
