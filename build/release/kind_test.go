@@ -264,8 +264,8 @@ func TestKindImageOfABase(t *testing.T) {
 }
 
 // TestKindUpWithAConfiguration creates clusters with and without a configuration, where
-// Docker has cgroup v1 and v2. On v1 kubelet needs a setting, which one of the caller's
-// may lack.
+// Docker has cgroup v1 and v2. On v1 kubelet needs a setting, which goes to a copy of the
+// caller's.
 func TestKindUpWithAConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	with, without := filepath.Join(dir, "with.yaml"), filepath.Join(dir, "without.yaml")
@@ -274,17 +274,17 @@ func TestKindUpWithAConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const lacks, sets = "does not set failCgroupV1", "sets failCgroupV1: false"
+	const permits = "kubeadmConfigPatches:\n  - |\n    kind: KubeletConfiguration\n    failCgroupV1: false\n"
 	for _, c := range []struct {
 		about, cgroup, config string
 		used                  string
 		says, saysNot         []string
 	}{
-		{"v2", "2", "", "create cluster --name ", nil, []string{"cgroup v1"}},
-		{"v2 with a configuration", "2", without, "create cluster --config " + without + " --name ", nil, []string{"cgroup v1"}},
-		{"v1", "1", "", "/kind/config.yaml --name ", []string{sets}, []string{lacks}},
-		{"v1 with a configuration that permits it", "1", with, "create cluster --config " + with + " --name ", nil, []string{"cgroup v1"}},
-		{"v1 with a configuration that does not", "1", without, "create cluster --config " + without + " --name ", []string{without + " " + lacks, "kubeadmConfigPatches"}, []string{sets}},
+		{"v2", "2", "", "create cluster --name ", nil, []string{"cgroup v1", permits}},
+		{"v2 with a configuration", "2", without, "create cluster --config " + without + " --name ", nil, []string{"cgroup v1", permits}},
+		{"v1", "1", "", "/kind/config.yaml --name ", []string{"that of one node with failCgroupV1: false", permits}, []string{"a copy of"}},
+		{"v1 with a configuration", "1", without, "/kind/config.yaml --name ", []string{"a copy of " + without + " with failCgroupV1: false", "kind: Cluster\n" + permits}, nil},
+		{"v1 with one that permits it elsewhere", "1", with, "/kind/config.yaml --name ", []string{"a copy of " + with + " with failCgroupV1: false", "failCgroupV1: false\n" + permits}, nil},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			docker := `case "$*" in *CgroupVersion*) echo ` + c.cgroup + ` ;; esac`
@@ -302,9 +302,11 @@ func TestKindUpWithAConfiguration(t *testing.T) {
 					t.Errorf("it says %q:\n%s", other, said)
 				}
 			}
-			if written := "kubeadmConfigPatches:\n- |\n  kind: KubeletConfiguration\n  failCgroupV1: false\n"; strings.Contains(said, written) != (c.cgroup == "1" && c.config == "") {
-				t.Errorf("kind gets another configuration:\n%s", said)
-			}
 		})
+	}
+	for file, content := range map[string]string{with: "failCgroupV1: false\n", without: "kind: Cluster\n"} {
+		if got, err := os.ReadFile(file); err != nil || string(got) != content {
+			t.Errorf("%s has become %q, %v", file, got, err)
+		}
 	}
 }
