@@ -60,10 +60,13 @@ type publisher struct {
 	mu sync.Mutex
 	// since is when this server noticed first that a value is not published, by feature.
 	since map[string]time.Time
+	// answers are the values as this server's last writes left them, by feature, while the
+	// cache lags behind.
+	answers map[string]*v1alpha1.FeatureValue
 }
 
 func newPublisher(o *observer, stored cache.Store, listed cache.DoneChecker) *publisher {
-	return &publisher{observer: o, stored: stored, listed: listed, since: map[string]time.Time{}}
+	return &publisher{observer: o, stored: stored, listed: listed, since: map[string]time.Time{}, answers: map[string]*v1alpha1.FeatureValue{}}
 }
 
 // errNotPermitted means that the server did not accept a write of a FeatureValue for a
@@ -96,7 +99,8 @@ func (p *publisher) pending(name string, feature *v1alpha1.Feature) valueWrite {
 	var have *v1alpha1.FeatureValue
 	// Reading from the cache cannot fail.
 	if object, exists, _ := p.stored.GetByKey(p.config.Namespace + "/" + name); exists {
-		have, _ = object.(*v1alpha1.FeatureValue)
+		cached, _ := object.(*v1alpha1.FeatureValue)
+		have = p.newest(name, cached)
 	}
 	if have != nil && have.DeletionTimestamp != nil {
 		return valueWrite{}
@@ -170,6 +174,29 @@ func (p *publisher) assist(ctx context.Context, name string, feature *v1alpha1.F
 	return 0, p.write(ctx, name, needed, instances)
 }
 
+// newest returns the value as this server left it if the cache does not have that yet, and
+// else the cached one.
+func (p *publisher) newest(name string, cached *v1alpha1.FeatureValue) *v1alpha1.FeatureValue {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer := p.answers[name]
+	if answer == nil {
+		return cached
+	}
+	if answer.UID == cached.UID && newerVersion(answer.ResourceVersion, cached.ResourceVersion) {
+		return answer
+	}
+	delete(p.answers, name)
+	return cached
+}
+
+// answered records what a write left.
+func (p *publisher) answered(name string, value *v1alpha1.FeatureValue) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers[name] = value
+}
+
 // noticed returns when this server noticed that a value is not published: now, if it did
 // not before.
 func (p *publisher) noticed(name string, now time.Time) time.Time {
@@ -220,7 +247,9 @@ func (p *publisher) write(ctx context.Context, name string, needed valueWrite, i
 		verb = "changing"
 		value := needed.want
 		value.ObjectMeta, value.ReportWithinSeconds = *needed.have.ObjectMeta.DeepCopy(), stagger.Seconds(takers(value, instances))
-		_, err = values.Update(ctx, value, metav1.UpdateOptions{})
+		if value, err = values.Update(ctx, value, metav1.UpdateOptions{}); err == nil {
+			p.answered(name, value)
+		}
 		p.count("update", err)
 	}
 	switch {
