@@ -112,6 +112,8 @@ func valuesOf(t *testing.T, s selector) (values []string, ok bool) {
 		return all("agent/load.go", "From"), true
 	case s.metric == "feature_lifecycle_report_requests_total":
 		return all("agent/metrics.go", "result"), true
+	case s.metric == "feature_lifecycle_value_writes_total":
+		return all("lifecycle/controller/values.go", "result"), true
 	case s.label == "state":
 		return all("apis/features/v1alpha1/types.go", "State"), true
 	case s.label == "enabled":

@@ -265,18 +265,27 @@ func (p *publisher) write(ctx context.Context, name string, needed valueWrite, i
 	return fmt.Errorf("%s the value of feature %s: %w", verb, name, err)
 }
 
+// Results of writes of FeatureValues, for the metric.
+const (
+	resultDone      = "Done"
+	resultConflict  = "Conflict"
+	resultMissing   = "Missing"
+	resultForbidden = "Forbidden"
+	resultFailed    = "Failed"
+)
+
 // count counts a write by the answer to it.
 func (p *publisher) count(verb string, err error) {
-	result := "Failed"
+	result := resultFailed
 	switch {
 	case err == nil:
-		result = "Done"
+		result = resultDone
 	case backoff.IsForbidden(err):
-		result = "Forbidden"
+		result = resultForbidden
 	case backoff.IsAPINotServed(err):
-		result = "Missing"
+		result = resultMissing
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
-		result = "Conflict"
+		result = resultConflict
 	}
 	valueWritesTotal.WithLabelValues(p.config.Namespace, verb, result).Inc()
 }
