@@ -23,6 +23,7 @@ import (
 	"time"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/feature-lifecycle/internal/backoff"
 	"k8s.io/feature-lifecycle/rollout"
 	"k8s.io/klog/v2"
 )
@@ -34,9 +35,10 @@ const (
 	// FeatureValues it takes some seconds. Thousands of processes with two watches would
 	// cost a busy server more than values that come late.
 	valuesPatience = 30 * time.Second
-	// valuesRefusedPause is the pause after a server did not have FeatureValues, or did not
-	// permit to read them.
-	valuesRefusedPause = 10 * time.Minute
+	// valuesRefusedPause is the longest pause after a server did not have FeatureValues, or
+	// did not permit to read them. The first is valuesFirstPause: a server that has just
+	// started refuses for a moment what it permits once it knows its roles.
+	valuesFirstPause, valuesRefusedPause = 5 * time.Second, 10 * time.Minute
 )
 
 // manageWatch opens the watch of dynamic values when there are some, and closes it when
@@ -60,18 +62,33 @@ func (s *Syncer) manageWatch(ctx context.Context) {
 func (s *Syncer) manageValueWatch(ctx context.Context, wanted bool) {
 	// A filter decides by what only Features have. Few processes have one.
 	wanted = wanted && s.config.Filter == nil
+	now := s.config.Clock.Now()
 	refused := s.valueWatch != nil && s.valueWatch.refused.Load()
-	if refused {
-		s.valuesAfter = s.config.Clock.Now().Add(shorten(valuesRefusedPause))
-		klog.FromContext(ctx).V(2).Info("Following Features, since the server does not have FeatureValues or does not permit to read them", "component", s.config.Component)
+	switch {
+	case refused:
+		if s.refusals++; s.refusals == 1 {
+			s.refusedSince = now
+		}
+		s.valuesAfter = now.Add(shorten(backoff.Exponential(s.refusals, valuesFirstPause, valuesRefusedPause)))
+	case s.valueWatch.complete():
+		s.valuesServed, s.refusals, s.refusedSince = true, 0, time.Time{}
 	}
 	switch {
 	case s.valueWatch != nil && (refused || !wanted):
 		s.valueWatch.stop()
 		s.valueWatch = nil
-	case s.valueWatch == nil && wanted && !s.config.Clock.Now().Before(s.valuesAfter):
+	case s.valueWatch == nil && wanted && !now.Before(s.valuesAfter):
 		s.valueWatch = startValueWatch(ctx, s.client, s.config.Namespace)
 	}
+	if s.valuesWanted = wanted; !wanted {
+		s.valuesServed, s.refusals, s.refusedSince, s.valuesAfter = false, 0, time.Time{}, time.Time{}
+	}
+}
+
+// refused returns true while the server refuses to let this process watch values. One that
+// did let it before may do so again in a moment.
+func (s *Syncer) refused(now time.Time) bool {
+	return s.refusals > 0 && !(s.valuesServed && now.Before(s.refusedSince.Add(valuesPatience)))
 }
 
 // valuesSuffice returns true if the process need not watch Features: it watches their
@@ -80,7 +97,14 @@ func (s *Syncer) manageValueWatch(ctx context.Context, wanted bool) {
 func (s *Syncer) valuesSuffice(ctx context.Context) bool {
 	if !s.valueWatch.complete() {
 		s.behindSince = time.Time{}
-		return s.valueWatch != nil && s.watch == nil
+		switch {
+		case s.watch != nil, !s.valuesWanted:
+			return false
+		case s.refused(s.config.Clock.Now()):
+			klog.FromContext(ctx).V(2).Info("Following Features, since the server does not have FeatureValues or does not permit to read them", "component", s.config.Component)
+			return false
+		}
+		return true
 	}
 	behind := s.behind()
 	if len(behind) == 0 {

@@ -202,6 +202,43 @@ func TestServerThatLosesValuesIsFollowedByFeatures(t *testing.T) {
 	})
 }
 
+// TestServerThatRefusesForAMoment is not followed by Features: one that starts does not know
+// its roles yet.
+func TestServerThatRefusesForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, at(10, feature("A", v1alpha1.ControlDynamic, false)))
+		w.serveValues(nil)
+		var open atomic.Pointer[watch.FakeWatcher]
+		w.client.PrependWatchReactor("featurevalues", func(clienttesting.Action) (bool, watch.Interface, error) {
+			open.Store(watch.NewFake())
+			return true, w.counted("featurevalues", open.Load()), nil
+		})
+		w.publish(valueAt(10, false))
+		w.load()
+		w.run()
+		after(time.Second)
+		w.wantWatched("at the start", "values")
+		for range 3 {
+			w.client.ClearActions()
+			w.serveValues(apierrors.NewForbidden(v1alpha1.Resource("featurevalues"), "", errors.New("no roles are known")))
+			open.Load().Error(&apierrors.NewResourceExpired("too old").ErrStatus)
+			after(valuesPatience / 2)
+			w.serveValues(nil)
+			after(valuesPatience)
+			w.wantWatched("the server permits it again", "values")
+			for _, action := range w.client.Actions() {
+				if action.GetVerb() == "watch" && action.GetResource().Resource == "features" {
+					t.Error("Features were watched meanwhile")
+				}
+			}
+			after(time.Hour)
+		}
+		open.Load().Modify(valueAt(20, true))
+		after(time.Second)
+		w.expect("the value was published", true)
+	})
+}
+
 // TestUnpublishedValueIsFollowedByFeature after some patience, and only until it is
 // published.
 func TestUnpublishedValueIsFollowedByFeature(t *testing.T) {
