@@ -127,16 +127,20 @@ func (w *world) serviceAccountDeleted(t *testing.T) {
 }
 
 // orderlyEnd: replicas that end in order take their reports and Leases with them. The
-// Features stay, with what is known of them.
+// Features and their values stay, with what is known of them.
 func (w *world) orderlyEnd(t *testing.T) {
 	o := w.install(t, "orderly")
 	replicas := []*replica{o.start(t, "a", nil), o.start(t, "b", nil)}
 	o.waitForState(t, v1alpha1.StateOff, 2, colors, borrowed)
+	framework.WaitFor(t, "the values to be published", func() bool {
+		values, err := w.Features.FeaturesV1alpha1().FeatureValues(o.namespace).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(values.Items) == 2
+	})
 	for _, r := range replicas {
 		r.end(t)
 	}
 	left := slices.Sorted(maps.Keys(w.owners(t, o.namespace)))
-	if diff := cmp.Diff([]string{"features/" + colors, "features/" + borrowed}, left); diff != "" {
+	if diff := cmp.Diff([]string{"features/" + colors, "features/" + borrowed, "featurevalues/" + colors, "featurevalues/" + borrowed}, left); diff != "" {
 		t.Errorf("unexpected objects after the end (-want +got):\n%s", diff)
 	}
 }

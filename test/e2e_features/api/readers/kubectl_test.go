@@ -107,7 +107,8 @@ func plainKubectl(t *testing.T, c *framework.Cluster) {
 	}
 	t.Run("category", func(t *testing.T) {
 		output, complaint := stranger.Run(t, "get", "features-all", in)
-		if _, rows := table(output); rows[name] == nil || !strings.Contains(complaint, "featurereports.features.k8s.io is forbidden") {
+		// With their values beside them, names have their kinds.
+		if _, rows := table(output); rows["feature.features.k8s.io/"+name] == nil || !strings.Contains(complaint, "featurereports.features.k8s.io is forbidden") {
 			t.Errorf("a stranger reads with get features-all, %s:\n%s", complaint, output)
 		}
 		if output = admin.Output(t, "get", "features-all", in, "--output=name"); !strings.Contains(output, "feature.features.k8s.io/"+name+"\n") || !strings.Contains(output, "featurereport.features.k8s.io/kube-apiserver.") {
