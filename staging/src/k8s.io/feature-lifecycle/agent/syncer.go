@@ -70,11 +70,11 @@ type Syncer struct {
 	watch, valueWatch *dynamicWatch
 	values            map[string]*v1alpha1.FeatureValue
 	// valuesWanted is true while this process is to watch values, and valuesServed once it
-	// did. refusals is how often the server has refused that since, and refusedSince since
-	// when; valuesAfter is when to watch them again.
+	// did. refusals is how often the server has refused that since, refusedSince and
+	// refusedLast are the first and the last time; valuesAfter is when to watch them again.
 	valuesWanted, valuesServed bool
 	refusals                   int
-	refusedSince               time.Time
+	refusedSince, refusedLast  time.Time
 	// behindSince is since when they lack something that the last list has, zero while they
 	// do not. unpublished are the features for which Features are watched therefore, with the
 	// versions that their values had then.
@@ -243,13 +243,8 @@ func (s *Syncer) timeUntil(next time.Time) time.Duration {
 	if !s.behindSince.IsZero() && s.watch == nil {
 		next = earlier(next, s.behindSince.Add(valuesPatience))
 	}
-	if s.valuesWanted && s.refusals > 0 {
-		if s.valueWatch == nil {
-			next = earlier(next, s.valuesAfter)
-		}
-		if s.watch == nil {
-			next = earlier(next, s.refusedSince.Add(valuesPatience))
-		}
+	if s.valuesWanted && s.refusals > 0 && s.valueWatch == nil {
+		next = earlier(next, s.valuesAfter)
 	}
 	return max(0, next.Sub(s.config.Clock.Now()))
 }

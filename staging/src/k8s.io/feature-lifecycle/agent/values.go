@@ -69,7 +69,11 @@ func (s *Syncer) manageValueWatch(ctx context.Context, wanted bool) {
 		if s.refusals++; s.refusals == 1 {
 			s.refusedSince = now
 		}
+		s.refusedLast = now
 		s.valuesAfter = now.Add(shorten(backoff.Exponential(s.refusals, valuesFirstPause, valuesRefusedPause)))
+		if end := s.refusedSince.Add(valuesPatience); now.Before(end) {
+			s.valuesAfter = earlier(s.valuesAfter, end)
+		}
 	case s.valueWatch.complete():
 		s.valuesServed, s.refusals, s.refusedSince = true, 0, time.Time{}
 	}
@@ -86,9 +90,9 @@ func (s *Syncer) manageValueWatch(ctx context.Context, wanted bool) {
 }
 
 // refused returns true while the server refuses to let this process watch values. One that
-// did let it before may do so again in a moment.
-func (s *Syncer) refused(now time.Time) bool {
-	return s.refusals > 0 && !(s.valuesServed && now.Before(s.refusedSince.Add(valuesPatience)))
+// did let it before may do so again in a moment, and is asked again when that is over.
+func (s *Syncer) refused() bool {
+	return s.refusals > 0 && !(s.valuesServed && s.refusedLast.Before(s.refusedSince.Add(valuesPatience)))
 }
 
 // valuesSuffice returns true if the process need not watch Features: it watches their
@@ -100,7 +104,7 @@ func (s *Syncer) valuesSuffice(ctx context.Context) bool {
 		switch {
 		case s.watch != nil, !s.valuesWanted:
 			return false
-		case s.refused(s.config.Clock.Now()):
+		case s.refused():
 			klog.FromContext(ctx).V(2).Info("Following Features, since the server does not have FeatureValues or does not permit to read them", "component", s.config.Component)
 			return false
 		}
