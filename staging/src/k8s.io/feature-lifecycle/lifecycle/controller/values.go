@@ -62,11 +62,21 @@ type publisher struct {
 	since map[string]time.Time
 	// answers are the values as this server's last writes left them, by feature, while the
 	// cache lags behind.
-	answers map[string]*v1alpha1.FeatureValue
+	answers map[string]answer
 }
 
+// answer is what a write left, and when.
+type answer struct {
+	value *v1alpha1.FeatureValue
+	at    time.Time
+}
+
+// answerLasts is how long an answer counts: a cache that lacks it for longer may be right,
+// as after a restore of the server from a backup.
+const answerLasts = time.Minute
+
 func newPublisher(o *observer, stored cache.Store, listed cache.DoneChecker) *publisher {
-	return &publisher{observer: o, stored: stored, listed: listed, since: map[string]time.Time{}, answers: map[string]*v1alpha1.FeatureValue{}}
+	return &publisher{observer: o, stored: stored, listed: listed, since: map[string]time.Time{}, answers: map[string]answer{}}
 }
 
 // errNotPermitted means that the server did not accept a write of a FeatureValue for a
@@ -96,12 +106,12 @@ func (p *publisher) pending(name string, feature *v1alpha1.Feature) valueWrite {
 	if !p.complete() {
 		return valueWrite{}
 	}
-	var have *v1alpha1.FeatureValue
+	var cached *v1alpha1.FeatureValue
 	// Reading from the cache cannot fail.
 	if object, exists, _ := p.stored.GetByKey(p.config.Namespace + "/" + name); exists {
-		cached, _ := object.(*v1alpha1.FeatureValue)
-		have = p.newest(name, cached)
+		cached, _ = object.(*v1alpha1.FeatureValue)
 	}
+	have := p.newest(name, cached)
 	if have != nil && have.DeletionTimestamp != nil {
 		return valueWrite{}
 	}
@@ -175,16 +185,17 @@ func (p *publisher) assist(ctx context.Context, name string, feature *v1alpha1.F
 }
 
 // newest returns the value as this server left it if the cache does not have that yet, and
-// else the cached one.
+// else the cached one, nil for none.
 func (p *publisher) newest(name string, cached *v1alpha1.FeatureValue) *v1alpha1.FeatureValue {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answer := p.answers[name]
-	if answer == nil {
+	last, ok := p.answers[name]
+	switch {
+	case !ok:
 		return cached
-	}
-	if answer.UID == cached.UID && newerVersion(answer.ResourceVersion, cached.ResourceVersion) {
-		return answer
+	case cached != nil && last.value.UID == cached.UID && newerVersion(last.value.ResourceVersion, cached.ResourceVersion) &&
+		p.config.Clock.Since(last.at) < answerLasts:
+		return last.value
 	}
 	delete(p.answers, name)
 	return cached
@@ -194,7 +205,7 @@ func (p *publisher) newest(name string, cached *v1alpha1.FeatureValue) *v1alpha1
 func (p *publisher) answered(name string, value *v1alpha1.FeatureValue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.answers[name] = value
+	p.answers[name] = answer{value, p.config.Clock.Now()}
 }
 
 // noticed returns when this server noticed that a value is not published: now, if it did

@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -43,6 +45,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/leader"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 )
 
@@ -431,6 +434,48 @@ func TestPendingWriteOfValue(t *testing.T) {
 			if none := newPublisher(p.observer, store, unsynced{}).pending("A", tc.feature); !none.none() {
 				t.Errorf("the write is %+v before the cache is complete", none)
 			}
+		})
+	}
+}
+
+// TestAnswersCountWhileCacheLags, and no longer.
+func TestAnswersCountWhileCacheLags(t *testing.T) {
+	value := func(uid, version string) *v1alpha1.FeatureValue {
+		return &v1alpha1.FeatureValue{ObjectMeta: metav1.ObjectMeta{Name: "A", UID: types.UID(uid), ResourceVersion: version}}
+	}
+	answer := value("1", "20")
+	for name, tc := range map[string]struct {
+		cached *v1alpha1.FeatureValue
+		after  time.Duration
+		want   bool
+	}{
+		"the cache lags behind":   {value("1", "10"), time.Second, true},
+		"it has the answer":       {value("1", "20"), time.Second, false},
+		"it is newer":             {value("1", "30"), time.Second, false},
+		"it was deleted":          {nil, time.Second, false},
+		"it was created again":    {value("2", "10"), time.Second, false},
+		"a backup was restored":   {value("1", "10"), 2 * answerLasts, false},
+		"versions do not compare": {value("1", "x"), time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPublisher(&observer{config: &Config{Namespace: "ns", Clock: clock.RealClock{}}}, nil, synced{})
+				if got := p.newest("A", tc.cached); got != tc.cached {
+					t.Errorf("without an answer it is %v", got)
+				}
+				p.answered("A", answer)
+				<-time.After(tc.after)
+				want := tc.cached
+				if tc.want {
+					want = answer
+				}
+				if got := p.newest("A", tc.cached); got != want {
+					t.Errorf("the newest is %v, want %v", got, want)
+				}
+				if got := len(p.answers) == 1; got != tc.want {
+					t.Errorf("the answer is kept: %t, want %t", got, tc.want)
+				}
+			})
 		})
 	}
 }
