@@ -92,7 +92,7 @@ func (s *Syncer) manageValueWatch(ctx context.Context, wanted bool) {
 // refused returns true while the server refuses to let this process watch values. One that
 // did let it before may do so again in a moment, and is asked again when that is over.
 func (s *Syncer) refused() bool {
-	return s.refusals > 0 && !(s.valuesServed && s.refusedLast.Before(s.refusedSince.Add(valuesPatience)))
+	return s.refusals > 0 && (!s.valuesServed || !s.refusedLast.Before(s.refusedSince.Add(valuesPatience)))
 }
 
 // valuesSuffice returns true if the process need not watch Features: it watches their
