@@ -40,15 +40,7 @@ const flips = 10
 func TestFlipsWhileServersAreKilled(t *testing.T) {
 	t.Parallel()
 	const feature = examplegates.Dynamic
-	s := &servers{t: t}
-	config := localcluster.Config{Servers: 3, Only: []string{localcluster.Etcd}, ExtraArgs: map[string][]string{}}
-	for i := range config.Servers {
-		name := localcluster.Nth(localcluster.APIServer, i+1)
-		s.names = append(s.names, name)
-		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature, "--feature-settle-period=1s", "--feature-grace-period=5s"}
-	}
-	config.Only = append(config.Only, s.names...)
-	s.Cluster = framework.Start(t, config)
+	s := startServers(t, feature)
 	s.MustStart(localcluster.ControllerManager, localcluster.Scheduler)
 	s.wait(feature, false, 3)
 	for _, component := range []string{localcluster.ControllerManager, localcluster.Scheduler} {

@@ -42,6 +42,21 @@ type servers struct {
 	names []string
 }
 
+// startServers starts etcd and the three, which let the API decide the value of a feature.
+func startServers(t *testing.T, feature string) *servers {
+	t.Helper()
+	s := &servers{t: t}
+	config := localcluster.Config{Servers: 3, Only: []string{localcluster.Etcd}, ExtraArgs: map[string][]string{}}
+	for i := range config.Servers {
+		name := localcluster.Nth(localcluster.APIServer, i+1)
+		s.names = append(s.names, name)
+		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature, "--feature-settle-period=1s", "--feature-grace-period=5s"}
+	}
+	config.Only = append(config.Only, s.names...)
+	s.Cluster = framework.Start(t, config)
+	return s
+}
+
 // signal is what containers get at their end. Its field belongs to the feature.
 const signal = corev1.SIGUSR1
 
@@ -87,15 +102,7 @@ func (s *servers) wait(feature string, on bool, count int) {
 func TestThreeServersFollow(t *testing.T) {
 	t.Parallel()
 	const feature = examplegates.Dynamic
-	s := &servers{t: t}
-	config := localcluster.Config{Servers: 3, Only: []string{localcluster.Etcd}, ExtraArgs: map[string][]string{}}
-	for i := range config.Servers {
-		name := localcluster.Nth(localcluster.APIServer, i+1)
-		s.names = append(s.names, name)
-		config.ExtraArgs[name] = []string{"--dynamic-features=" + feature, "--feature-settle-period=1s", "--feature-grace-period=5s"}
-	}
-	config.Only = append(config.Only, s.names...)
-	s.Cluster = framework.Start(t, config)
+	s := startServers(t, feature)
 	for i, server := range s.names {
 		if object := s.create(server, fmt.Sprintf("off-%d", i)); uses(object) {
 			t.Errorf("%s keeps the field of a feature that is off in %s", server, object.Name)

@@ -176,22 +176,29 @@ func TestServerWithoutValuesIsFollowedByFeatures(t *testing.T) {
 	}
 }
 
+// newWorldOfValues returns a world in which a process follows values, and its open watch.
+func newWorldOfValues(t *testing.T) (*world, *atomic.Pointer[watch.FakeWatcher]) {
+	t.Helper()
+	w := newWorld(t, at(10, feature("A", v1alpha1.ControlDynamic, false)))
+	w.serveValues(nil)
+	open := &atomic.Pointer[watch.FakeWatcher]{}
+	w.client.PrependWatchReactor("featurevalues", func(clienttesting.Action) (bool, watch.Interface, error) {
+		open.Store(watch.NewFake())
+		return true, w.counted("featurevalues", open.Load()), nil
+	})
+	w.publish(valueAt(10, false))
+	w.load()
+	w.run()
+	after(time.Second)
+	w.wantWatched("at the start", "values")
+	return w, open
+}
+
 // TestServerThatLosesValuesIsFollowedByFeatures: it is replaced by one of the version
 // before, whose coordinator publishes nothing.
 func TestServerThatLosesValuesIsFollowedByFeatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, at(10, feature("A", v1alpha1.ControlDynamic, false)))
-		w.serveValues(nil)
-		var open atomic.Pointer[watch.FakeWatcher]
-		w.client.PrependWatchReactor("featurevalues", func(clienttesting.Action) (bool, watch.Interface, error) {
-			open.Store(watch.NewFake())
-			return true, w.counted("featurevalues", open.Load()), nil
-		})
-		w.publish(valueAt(10, false))
-		w.load()
-		w.run()
-		after(time.Second)
-		w.wantWatched("at the start", "values")
+		w, open := newWorldOfValues(t)
 		w.serveValues(apierrors.NewNotFound(v1alpha1.Resource("featurevalues"), ""))
 		open.Load().Error(&apierrors.NewResourceExpired("too old").ErrStatus)
 		after(time.Minute)
@@ -206,18 +213,7 @@ func TestServerThatLosesValuesIsFollowedByFeatures(t *testing.T) {
 // its roles yet.
 func TestServerThatRefusesForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, at(10, feature("A", v1alpha1.ControlDynamic, false)))
-		w.serveValues(nil)
-		var open atomic.Pointer[watch.FakeWatcher]
-		w.client.PrependWatchReactor("featurevalues", func(clienttesting.Action) (bool, watch.Interface, error) {
-			open.Store(watch.NewFake())
-			return true, w.counted("featurevalues", open.Load()), nil
-		})
-		w.publish(valueAt(10, false))
-		w.load()
-		w.run()
-		after(time.Second)
-		w.wantWatched("at the start", "values")
+		w, open := newWorldOfValues(t)
 		for range 3 {
 			w.client.ClearActions()
 			w.serveValues(apierrors.NewForbidden(v1alpha1.Resource("featurevalues"), "", errors.New("no roles are known")))
