@@ -26,6 +26,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,7 @@ import (
 const (
 	// pluginResource is the resource of upstream's sample device plugin.
 	pluginResource = "example.com/resource"
-	// healthDriver serves one device, of whose health it says healthMessage.
+	// healthDriver serves two devices, of whose health it says healthMessage.
 	healthDriver  = "health.example.com"
 	healthMessage = "as new"
 	// skippedDriver is a driver that runs nowhere: its devices need nothing on nodes.
@@ -45,6 +46,8 @@ const (
 	devicePod = "device"
 	healthPod = "health"
 	claimed   = "claimed"
+	// grouped is a Pod of a group that has the claim, and that group.
+	grouped = "grouped"
 
 	// claimStates has what kubelet knows of claims, and pluginStates of devices of plugins.
 	claimStates  = root + "dra_manager_state"
@@ -86,6 +89,11 @@ func (n *usedNode) devicePods() []*corev1.Pod {
 			spec.Containers[0].Resources.Limits = corev1.ResourceList{pluginResource: resource.MustParse("1")}
 		}),
 		claims(healthPod, func(*corev1.Container) {}),
+		n.shellPod(grouped, forever, func(spec *corev1.PodSpec) {
+			spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(grouped)}
+			spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "claim", ResourceClaimTemplateName: ptr.To(grouped)}}
+			spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "claim"}}
+		}),
 		// Only what has a limit of its own gets a higher one by its claim.
 		claims(claimed, func(container *corev1.Container) {
 			container.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
@@ -118,6 +126,27 @@ func (n *usedNode) createClaims() {
 		}, metav1.CreateOptions{})
 		return err
 	})
+	claim := func(class string) resourceapi.ResourceClaimSpec {
+		return resourceapi.ResourceClaimSpec{
+			Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "request", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class}}}},
+		}
+	}
+	create("the ResourceClaimTemplate", func(ctx context.Context) error {
+		_, err := resources.ResourceClaimTemplates(metav1.NamespaceDefault).Create(ctx, &resourceapi.ResourceClaimTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: grouped}, Spec: resourceapi.ResourceClaimTemplateSpec{Spec: claim(healthPod)},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	create("the PodGroup", func(ctx context.Context) error {
+		_, err := n.Kube.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).Create(ctx, &schedulingv1beta1.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Name: grouped},
+			Spec: schedulingv1beta1.PodGroupSpec{
+				SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}},
+				ResourceClaims:   []schedulingv1beta1.PodGroupResourceClaim{{Name: "claim", ResourceClaimTemplateName: ptr.To(grouped)}},
+			},
+		}, metav1.CreateOptions{})
+		return err
+	})
 	for name, driver := range map[string]string{healthPod: healthDriver, claimed: skippedDriver} {
 		create("the DeviceClass", func(ctx context.Context) error {
 			_, err := resources.DeviceClasses().Create(ctx, &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.DeviceClassSpec{
@@ -126,12 +155,49 @@ func (n *usedNode) createClaims() {
 			return err
 		})
 		create("the ResourceClaim", func(ctx context.Context) error {
-			_, err := resources.ResourceClaims(metav1.NamespaceDefault).Create(ctx, &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.ResourceClaimSpec{
-				Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "request", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: name}}}},
-			}}, metav1.CreateOptions{})
+			_, err := resources.ResourceClaims(metav1.NamespaceDefault).Create(ctx, &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: claim(name)}, metav1.CreateOptions{})
 			return err
 		})
 	}
+}
+
+// deleteGroup deletes the group of a Pod that is gone. Its claim goes with it, though
+// kube-controller-manager without the gate does not know who reserved it.
+func (n *usedNode) deleteGroup() {
+	groups := n.Kube.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault)
+	n.Eventually("the PodGroup to be gone", func(ctx context.Context) error {
+		err := groups.Delete(ctx, grouped, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+	n.Eventually("the claim of the PodGroup to be gone", func(ctx context.Context) error {
+		_, err := n.Kube.ResourceV1().ResourceClaims(metav1.NamespaceDefault).Get(ctx, n.groupClaim, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+}
+
+// claimsOfGroup returns an error unless the Pod runs with a claim that its group reserved,
+// and which kubelet's file has. It remembers the claim, which the status of the Pod names.
+func (n *usedNode) claimsOfGroup() error {
+	pod := n.pod(grouped)
+	statuses := pod.Status.ResourceClaimStatuses
+	if pod.Status.Phase != corev1.PodRunning || len(statuses) != 1 {
+		return fmt.Errorf("the Pod %s is %s with the claims %+v, want it running with one", grouped, pod.Status.Phase, statuses)
+	}
+	n.groupClaim = ptr.Deref(statuses[0].ResourceClaimName, "")
+	claim, err := n.Kube.ResourceV1().ResourceClaims(metav1.NamespaceDefault).Get(n.t.Context(), n.groupClaim, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if reserved := claim.Status.ReservedFor; len(reserved) != 1 || reserved[0].Resource != "podgroups" || reserved[0].Name != grouped {
+		return fmt.Errorf("the claim %s is reserved for %+v, want the group %s", claim.Name, reserved, grouped)
+	}
+	return n.knowsClaim(n.groupClaim, healthDriver)
 }
 
 // deleteClaims deletes what Pods claimed that are gone.

@@ -34,6 +34,7 @@ import (
 // offByDefault are the gates of the tests that have to be turned on first.
 var offByDefault = []featuregate.Feature{
 	features.AtomicWriteVolumeUserFields, features.DRANodeAllocatableResources, features.DRAOptionalNodeOperations,
+	features.DRAWorkloadResourceClaims,
 	features.EmptyDirVolumeMode, features.GRPCContainerProbeTLS, features.H2CContainerProbe, features.ImageVolumeWithDigest,
 	features.InPlacePodVerticalScalingMemoryBackedVolumes, features.KubeProxyNFTablesLocalhostNodePorts,
 	features.TaintTolerationComparisonOperators, features.UserNamespacesHostNetworkSupport, features.VolumeBindMountOptions,
@@ -127,6 +128,7 @@ func gateUses() []gateUse {
 			left: func(n *usedNode) error {
 				return errors.Join(n.declares(features.DRAOptionalNodeOperations, false), n.knowsClaim(claimed, "skipNodeOperations"))
 			}},
+		{gate: features.DRAWorkloadResourceClaims, pod: grouped, waits: true, used: (*usedNode).claimsOfGroup, left: (*usedNode).claimsOfGroup},
 		{gate: features.ResourceHealthStatus, pod: devicePod,
 			used: func(n *usedNode) error {
 				return errors.Join(n.hasHealth(devicePod, "", true), n.knowsDevice(devicePod))

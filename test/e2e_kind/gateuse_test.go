@@ -27,6 +27,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -69,12 +70,19 @@ type usedNode struct {
 	before map[string]*corev1.Pod
 	// authority signs certificates of Pods.
 	authority authority
+	// groupClaim is the claim that was made for a group of Pods.
+	groupClaim string
 }
 
 // TestGatesWithPods turns gates off on a node whose Pods use them, and checks for each what
 // the catalog says: what the node wrote, what becomes of the Pod, and what stays.
 func TestGatesWithPods(t *testing.T) {
-	c := kindcluster.Create(t, kindcluster.Config{ProxyMode: "nftables"})
+	c := kindcluster.Create(t, kindcluster.Config{
+		ProxyMode: "nftables",
+		// Groups of Pods, without which no claim is one of a group's.
+		FeatureGates:  map[string]bool{string(features.GenericWorkload): true},
+		RuntimeConfig: map[string]string{schedulingv1beta1.SchemeGroupVersion.String(): "true"},
+	})
 	c.LoadOwnImages()
 	n := &usedNode{Cluster: c, t: t, name: c.ControlPlanes[0], before: map[string]*corev1.Pod{}, authority: newAuthority(t)}
 	n.etcd = nodeImage(t, c, n.name, "registry.k8s.io/etcd")
@@ -100,6 +108,7 @@ func TestGatesWithPods(t *testing.T) {
 	recorded := n.recorded()
 	n.deletePods(first)
 	n.checkRecorded(recorded)
+	n.deleteGroup()
 	n.deleteClaims()
 
 	// The other Pods of the node go with the taint.

@@ -71,6 +71,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("the image %s is of %s, want upstream's %s", image, version, framework.PreviousVersion)
 	}
 	using := createPod(t, c.Cluster)
+	c.writeStates(t)
 	c.version = c.CopyRelease(c.node)
 
 	c.up(t)
@@ -82,6 +83,40 @@ func TestUpgrade(t *testing.T) {
 	c.down(t)
 	checkUntouched(t, c.Cluster, using)
 	c.checkLeft(t)
+}
+
+// stateGate changes the state files of kubelet, with any policy: those that upstream's
+// version before writes with the gate on, it does not read with the gate off.
+const stateGate = string(features.PodLevelResourceManagers)
+
+// kubelet is the kubelet of the node.
+func (c *upgraded) kubelet(t *testing.T) *realNode {
+	return &realNode{Cluster: c.Cluster, t: t, name: c.node}
+}
+
+// writeStates has upstream's kubelet write state files with the gate on, and sees that it
+// does not start beside them with the gate off.
+func (c *upgraded) writeStates(t *testing.T) {
+	n := c.kubelet(t)
+	n.Exec(n.name, "systemctl", "stop", "kubelet")
+	n.Exec(n.name, "rm", cpuState, memoryState)
+	n.restart(stateGate, true, nil)
+	for _, file := range []string{cpuState, memoryState} {
+		n.waitFor(t, file)
+	}
+	n.configureGate(stateGate, false)
+	n.RestartKubelet(n.name)
+	n.waitForEnd(t, "could not restore state from checkpoint")
+	n.restart(stateGate, true, nil)
+}
+
+// replaceKubelet replaces the binary of the kubelet by one that starts with the gate off
+// beside the state files of the other, which had it on.
+func (c *upgraded) replaceKubelet(t *testing.T, original bool) {
+	t.Helper()
+	c.kubelet(t).configureGate(stateGate, false)
+	c.ReplaceKubelet(c.node, original)
+	c.WaitForKubelet(c.node)
 }
 
 // emulatedBy sets what the components of the first and the last step have: the version
@@ -110,7 +145,7 @@ func (c *upgraded) up(t *testing.T) {
 	t.Helper()
 	c.configure(c.minor, grace)
 	c.Upgrade(c.node, c.version, false)
-	c.ReplaceKubelet(c.node, false)
+	c.replaceKubelet(t, false)
 	history := framework.RecordFeature(t, c.Etcd(), gate)
 	adopted := history.Wait(t, 0, "adopted as On", func(v framework.FeatureVersion) bool {
 		return v.Status.State == v1alpha1.StateOn && v.Status.Version == c.minor && condition(v.Feature, v1alpha1.ConditionUsesMatch).Reason == v1alpha1.ReasonAllUsersMatch
@@ -153,7 +188,8 @@ func (c *upgraded) down(t *testing.T) {
 	t.Helper()
 	client := c.Client()
 	c.SetImageOfKubeProxies("registry.k8s.io/kube-proxy:" + framework.PreviousVersion)
-	c.ReplaceKubelet(c.node, true)
+	c.kubelet(t).restart(stateGate, true, nil)
+	c.replaceKubelet(t, true)
 	c.emulate(t, c.minor)
 	c.waitForVersion(t, c.minor)
 	checkedSafe(t, client, c.minor)

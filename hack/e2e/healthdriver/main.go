@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Command healthdriver runs upstream's test driver of devices (dynamic resource allocation)
-// on a node, with one device that is healthy and has a message. The command of upstream,
+// on a node, with two devices that are healthy and have a message. The command of upstream,
 // test/e2e/dra/test-driver, reports the health of no device: only Go code that starts the
 // driver can give it one.
 package main
@@ -54,9 +54,11 @@ func main() {
 // cdi is where a runtime looks for descriptions of devices.
 const cdi = "/var/run/cdi"
 
-// run serves one device until ctx ends.
+// devices are those of the node: one for a Pod's claim, and one for that of a group of Pods.
+var devices = []string{"device-0", "device-1"}
+
+// run serves the devices until ctx ends.
 func run(ctx context.Context, kubeconfig, node, driver, message string) error {
-	const device = "device"
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -71,16 +73,20 @@ func run(ctx context.Context, kubeconfig, node, driver, message string) error {
 			return err
 		}
 	}
-	slices := resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{
-		node: {Slices: []resourceslice.Slice{{Devices: []resourceapi.Device{{Name: device}}}}},
-	}}
+	var slice resourceslice.Slice
+	for _, device := range devices {
+		slice.Devices = append(slice.Devices, resourceapi.Device{Name: device})
+	}
+	slices := resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: {Slices: []resourceslice.Slice{slice}}}}
 	plugin, err := app.StartPlugin(ctx, cdi, driver, client, node, app.FileOperations{DriverResources: &slices},
 		app.Options{EnableHealthService: true}, kubeletplugin.PluginDataDirectoryPath(sockets))
 	if err != nil {
 		return err
 	}
 	defer plugin.Stop()
-	plugin.HealthControlChan <- app.DeviceHealthUpdate{PoolName: node, DeviceName: device, Health: "Healthy", Message: message}
+	for _, device := range devices {
+		plugin.HealthControlChan <- app.DeviceHealthUpdate{PoolName: node, DeviceName: device, Health: "Healthy", Message: message}
+	}
 	<-ctx.Done()
 	return nil
 }

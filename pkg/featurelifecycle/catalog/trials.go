@@ -32,10 +32,9 @@ type Trial struct {
 
 // Reasons why a gate cannot be tried.
 const (
-	locked    = "kubelet and kube-proxy of this version have the gate locked on, and emulate no other version"
-	noDevices = "nodes of kind have no driver of devices"
-	noDriver  = "nodes of kind have no CSI driver"
-	windows   = "nodes of kind run Linux"
+	locked   = "kubelet and kube-proxy of this version have the gate locked on, and emulate no other version"
+	noDriver = "nodes of kind have no CSI driver"
+	windows  = "nodes of kind run Linux"
 )
 
 // What becomes of Pods.
@@ -81,8 +80,8 @@ var Trials = map[featuregate.Feature]Trial{
 		Seen: "the name came with the gate and went with it; a claim of a driver that runs nowhere was in dra_manager_state, also with the gate off, until Pod and claim were deleted",
 		Pods: "runs on; its claim is waited for, and so is the slice"},
 	"DRAWorkloadResourceClaims": {Writes: "dra_manager_state, as for all claims",
-		Untried: noDevices,
-		Pods:    runsOn},
+		Seen: "a Pod got the device of a claim that its PodGroup had reserved, and that stayed in dra_manager_state with the gate off, until Pod and group were deleted; the reservation was cleared, and the claim went",
+		Pods: "runs on; its PodGroup is waited for"},
 	"DisableCPUQuotaWithExclusiveCPUs": {Writes: "no CPU quota in cgroups with exclusive CPUs",
 		Untried: locked,
 		Pods:    runsOn},

@@ -39,6 +39,8 @@ type Config struct {
 	ControlPlanes, Workers int
 	// FeatureGates are set in all components.
 	FeatureGates map[string]bool
+	// RuntimeConfig are versions of APIs that kube-apiserver serves, or does not.
+	RuntimeConfig map[string]string
 	// ProxyMode is that of kube-proxies, kind's default if it is empty.
 	ProxyMode string
 	// Image is the nodes' image if it is not that of the release. Such a cluster need not
@@ -155,6 +157,9 @@ func describe(t testing.TB, config Config) []byte {
 	cluster := map[string]any{"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
 	if len(config.FeatureGates) > 0 {
 		cluster["featureGates"] = config.FeatureGates
+	}
+	if len(config.RuntimeConfig) > 0 {
+		cluster["runtimeConfig"] = config.RuntimeConfig
 	}
 	if config.ProxyMode != "" {
 		cluster["networking"] = map[string]any{"kubeProxyMode": config.ProxyMode}
