@@ -70,6 +70,15 @@ type FeatureRollout struct {
 	// (status.rollout.halted) is resumed by any change of spec.rollout; another
 	// attempt is a change that changes nothing else.
 	Attempt int32
+
+	// at is the moment at which all instances take the requested value together.
+	// Until then those have it that a canary gave it to, none without one. The others
+	// get to know the moment ahead and confirm it: each switches by itself, by its own
+	// clock, and one that gets to know it later switches then. A moment that has
+	// passed is for all at once. It does not count while the feature is paused, while
+	// the other value is requested, or while the canary is suspected or halted. It
+	// excludes percent and components.
+	At *metav1.Time
 }
 
 // FeatureStage is the maturity of a feature gate at the effective version.
@@ -199,7 +208,9 @@ type FeatureRolloutStatus struct {
 	// the opposite.
 	Value bool
 	// observed is the spec.rollout that this status belongs to. When spec.rollout
-	// changes, the canary restarts, and a halted one is resumed.
+	// changes, the canary restarts, and a halted one is resumed. With at, percent and
+	// components are those that have the value until then; without them it has come,
+	// and the value is for all.
 	Observed FeatureRollout
 	// startTime is the time at which the canary began, was changed or was
 	// resumed. Instances that had failed before do not count against it.
@@ -220,6 +231,9 @@ type FeatureRolloutStatus struct {
 	// failedInstances names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
 	FailedInstances []string
+	// momentHeld is true while observed.at does not count: the feature is paused, its
+	// other value is requested, or the canary is suspected shortly before it.
+	MomentHeld bool
 }
 
 // FeatureConfiguration is a desired value and its source.

@@ -91,6 +91,11 @@ type ReportedFeature struct {
 	// overridden is true when the value was taken from the API and the process
 	// would use the other one by itself.
 	Overridden bool
+	// switchTime is the moment, spec.rollout.at of the Feature, at which the process
+	// takes the other value by itself. It is empty unless the process waits for that. It
+	// is in RFC 3339 and UTC, with seconds; and a string, since lists of features are
+	// compared as they are.
+	SwitchTime string
 }
 
 // ReportLiveness describes how a process's liveness is observed. A process

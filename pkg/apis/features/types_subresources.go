@@ -155,4 +155,7 @@ type ConfirmedValue struct {
 	// overridden is true when the value was taken from the API and the process
 	// would use the other one by itself.
 	Overridden bool
+	// switchTime is the moment at which the process takes the other value by itself,
+	// as spec.features of a report has it. Empty means that it waits for none.
+	SwitchTime string
 }

@@ -2582,6 +2582,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ConfirmedValue(ref common.R
 							Format:      "",
 						},
 					},
+					"switchTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "switchTime is the moment at which the process takes the other value by itself, as spec.features of a report has it. Empty means that it waits for none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"name", "enabled"},
 			},
@@ -3339,9 +3346,17 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRollout(ref common.R
 							Format:      "int32",
 						},
 					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is the moment at which all instances take the requested value together. Until then those have it that a canary gave it to, none without one. The others get to know the moment ahead and confirm it: each switches by itself, by its own clock, and one that gets to know it later switches then. A moment that has passed is for all at once. It does not count while the feature is paused, while the other value is requested, or while the canary is suspected or halted. It excludes percent and components.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -3362,7 +3377,7 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 					},
 					"observed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observed is the spec.rollout that this status belongs to. When spec.rollout changes, the canary restarts, and a halted one is resumed.",
+							Description: "observed is the spec.rollout that this status belongs to. When spec.rollout changes, the canary restarts, and a halted one is resumed. With at, percent and components are those that have the value until then; without them it has come, and the value is for all.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.FeatureRollout{}.OpenAPIModelName()),
 						},
@@ -3416,6 +3431,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_FeatureRolloutStatus(ref co
 									},
 								},
 							},
+						},
+					},
+					"momentHeld": {
+						SchemaProps: spec.SchemaProps{
+							Description: "momentHeld is true while observed.at does not count: the feature is paused, its other value is requested, or the canary is suspected shortly before it.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 				},
@@ -4149,6 +4171,13 @@ func schema_feature_lifecycle_apis_features_v1alpha1_ReportedFeature(ref common.
 						SchemaProps: spec.SchemaProps{
 							Description: "overridden is true when the value was taken from the API and the process would use the other one by itself.",
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"switchTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "switchTime is the moment, spec.rollout.at of the Feature, at which the process takes the other value by itself. It is empty unless the process waits for that. It is in RFC 3339 and UTC, with seconds; and a string, since lists of features are compared as they are.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},

@@ -134,6 +134,7 @@ func validateReportedFeatures(reported []features.ReportedFeature, fldPath *fiel
 		}
 		seen.Insert(name)
 		errs = append(errs, validateEnum(reported[i].Stage, stages, at.Child("stage"))...)
+		errs = append(errs, validateSwitchTime(reported[i].SwitchTime, at.Child("switchTime"))...)
 		errs = append(errs, validateEnum(reported[i].Control, controls, at.Child("control"))...)
 	}
 	return errs
@@ -154,7 +155,7 @@ func ValidateFeatureConfirmation(confirmation *features.FeatureConfirmation) fie
 	}
 	list := make([]features.ReportedFeature, len(spec.Values))
 	for i, v := range spec.Values {
-		list[i].Name = v.Name
+		list[i].Name, list[i].SwitchTime = v.Name, v.SwitchTime
 	}
 	return append(errs, validateReportedFeatures(list, values)...)
 }

@@ -31,11 +31,7 @@ const lastYear = 9999
 // validateTimes checks all times of a status.
 func validateTimes(status *features.FeatureStatus, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	check := func(t time.Time, fldPath *field.Path) {
-		if year := t.UTC().Year(); year < 0 || year > lastYear {
-			errs = append(errs, field.Invalid(fldPath, fmt.Sprintf("year %d", year), fmt.Sprintf("must be a time of the years 0 to %d, which are those that RFC 3339 can write", lastYear)))
-		}
-	}
+	check := func(t time.Time, fldPath *field.Path) { errs = append(errs, validateTime(t, fldPath)...) }
 	if status.StateSince != nil {
 		check(status.StateSince.Time, fldPath.Child("stateSince"))
 	}
@@ -62,4 +58,23 @@ func validateTimes(status *features.FeatureStatus, fldPath *field.Path) field.Er
 		check(status.Conditions[i].LastTransitionTime.Time, fldPath.Child("conditions").Index(i).Child("lastTransitionTime"))
 	}
 	return errs
+}
+
+// validateTime checks that a time can be written as JSON.
+func validateTime(t time.Time, fldPath *field.Path) field.ErrorList {
+	if year := t.UTC().Year(); year < 0 || year > lastYear {
+		return field.ErrorList{field.Invalid(fldPath, fmt.Sprintf("year %d", year), fmt.Sprintf("must be a time of the years 0 to %d, which are those that RFC 3339 can write", lastYear))}
+	}
+	return nil
+}
+
+// validateSwitchTime checks the moment for which a process waits: it is compared as text.
+func validateSwitchTime(text string, fldPath *field.Path) field.ErrorList {
+	if text == "" {
+		return nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err != nil || t.UTC().Format(time.RFC3339) != text {
+		return field.ErrorList{field.Invalid(fldPath, text, "must be a time in RFC 3339 and UTC with seconds, for example 2026-11-30T12:00:00Z")}
+	}
+	return nil
 }

@@ -89,7 +89,25 @@ func validateFeatureSpec(spec *features.FeatureSpec, fldPath *field.Path) field.
 	if spec.Rollout == nil {
 		return nil
 	}
-	return validateRollout(spec.Rollout, fldPath.Child("rollout"))
+	rollout := fldPath.Child("rollout")
+	return append(validateRollout(spec.Rollout, rollout), validateMoment(spec.Rollout, rollout)...)
+}
+
+// validateMoment checks what goes with a requested moment. What servers store and publish
+// has percent or components beside it, too: those of the canary that has the value until then.
+func validateMoment(rollout *features.FeatureRollout, fldPath *field.Path) field.ErrorList {
+	if rollout.At == nil {
+		return nil
+	}
+	const why = "must be unset with at: until then those have the value that have it now, and then all"
+	var errs field.ErrorList
+	if rollout.Percent != nil {
+		errs = append(errs, field.Forbidden(fldPath.Child("percent"), why))
+	}
+	if len(rollout.Components) > 0 {
+		errs = append(errs, field.Forbidden(fldPath.Child("components"), why))
+	}
+	return errs
 }
 
 func validateRollout(rollout *features.FeatureRollout, fldPath *field.Path) field.ErrorList {
@@ -99,6 +117,14 @@ func validateRollout(rollout *features.FeatureRollout, fldPath *field.Path) fiel
 	}
 	if percent := rollout.Percent; percent != nil && (*percent < 0 || *percent > 100) {
 		errs = append(errs, field.Invalid(fldPath.Child("percent"), *percent, "must be between 0 and 100"))
+	}
+	switch at := fldPath.Child("at"); {
+	case rollout.At == nil:
+	case rollout.At.IsZero():
+		// JSON has null for it.
+		errs = append(errs, field.Invalid(at, "0001-01-01T00:00:00Z", "must be a moment: leave it out for none"))
+	default:
+		errs = append(errs, validateTime(rollout.At.Time, at)...)
 	}
 	components := fldPath.Child("components")
 	// Errors for each of too many elements would have any length.
@@ -168,6 +194,9 @@ func validateRolloutStatus(rollout *features.FeatureRolloutStatus, fldPath *fiel
 	}
 	if rollout.Halted && rollout.UnhealthySince != nil {
 		errs = append(errs, field.Forbidden(fldPath.Child("unhealthySince"), "must be unset once halted is true"))
+	}
+	if rollout.MomentHeld && (rollout.Halted || rollout.Observed.At == nil) {
+		errs = append(errs, field.Forbidden(fldPath.Child("momentHeld"), "must be unset without observed.at, and once halted is true"))
 	}
 	if rollout.Halted && rollout.Message == "" {
 		errs = append(errs, field.Required(fldPath.Child("message"), "the cause of the halt"))

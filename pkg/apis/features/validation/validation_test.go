@@ -80,6 +80,17 @@ func TestValidateFeature(t *testing.T) {
 			[]problem{{"spec.rollout.components[1]", "Duplicate"}}},
 		"a component that is no label": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{Components: []string{"A b"}} },
 			[]problem{{"spec.rollout.components[0]", "RFC 1123"}}},
+		"a moment": {change: func(f *features.Feature) {
+			f.Spec.Rollout = &features.FeatureRollout{At: &metav1.Time{Time: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}, Attempt: 2}
+		}},
+		"a moment for some": {func(f *features.Feature) {
+			f.Spec.Rollout = &features.FeatureRollout{At: &metav1.Time{Time: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}, Percent: ptr.To[int32](0), Components: []string{"kubelet"}}
+		}, []problem{{"spec.rollout.percent", "must be unset with at"}, {"spec.rollout.components", "must be unset with at"}}},
+		"a moment that JSON cannot write": {func(f *features.Feature) { f.Spec.Rollout = &features.FeatureRollout{At: &metav1.Time{}} },
+			[]problem{{"spec.rollout.at", "must be a moment"}}},
+		"a moment after all": {func(f *features.Feature) {
+			f.Spec.Rollout = &features.FeatureRollout{At: &metav1.Time{Time: time.Date(12345, 1, 1, 0, 0, 0, 0, time.UTC)}}
+		}, []problem{{"spec.rollout.at", "the years 0 to 9999"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, ValidateFeature(feature(tc.change)), tc.want...)
@@ -136,6 +147,10 @@ func TestValidateFeatureStatus(t *testing.T) {
 		"a suspected canary": {status: features.FeatureStatus{State: features.StateTurningOn, Rollout: &features.FeatureRolloutStatus{StartTime: now, UnhealthySince: &now, Message: "2 of 3 died"}}},
 		"a canary that is suspected and was halted, for no reason": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{StartTime: now, Halted: true, HaltTime: &metav1.Time{Time: now.Time}, UnhealthySince: &now}},
 			[]problem{{"status.rollout.unhealthySince", "once halted is true"}, {"status.rollout.message", "Required"}}},
+		"a moment that is held": {status: features.FeatureStatus{State: features.StateTurningOn, Rollout: &features.FeatureRolloutStatus{StartTime: now, MomentHeld: true,
+			Observed: features.FeatureRollout{Percent: ptr.To[int32](0), At: &metav1.Time{Time: now.Time}}}}},
+		"no moment that is held": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{StartTime: now, MomentHeld: true}},
+			[]problem{{"status.rollout.momentHeld", "without observed.at"}}},
 		"a canary that lost what is no instance": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{StartTime: now, FailedInstances: []string{"node-1", "/node-1", "kubelet/", "Kubelet/node 1"}}},
 			[]problem{{"status.rollout.failedInstances[0]", "<component>/<name of the instance>"}, {"status.rollout.failedInstances[1]", "Required"}, {"status.rollout.failedInstances[2]", "Required"}, {"status.rollout.failedInstances[3]", "RFC 1123 label"}, {"status.rollout.failedInstances[3]", "RFC 1123 subdomain"}}},
 		"a canary of no rollout, halted at no time": {features.FeatureStatus{Rollout: &features.FeatureRolloutStatus{Halted: true, Message: "2 of 3 died", Observed: features.FeatureRollout{Percent: ptr.To[int32](101)}}},

@@ -107,6 +107,11 @@ func (m *ConfirmedValue) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.SwitchTime)
+	copy(dAtA[i:], m.SwitchTime)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.SwitchTime)))
+	i--
+	dAtA[i] = 0x22
 	i--
 	if m.Overridden {
 		dAtA[i] = 1
@@ -829,6 +834,18 @@ func (m *FeatureRollout) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.At != nil {
+		{
+			size, err := m.At.MarshalToSizedBuffer(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = encodeVarintGenerated(dAtA, i, uint64(size))
+		}
+		i--
+		dAtA[i] = 0x22
+	}
 	i = encodeVarintGenerated(dAtA, i, uint64(m.Attempt))
 	i--
 	dAtA[i] = 0x18
@@ -869,6 +886,14 @@ func (m *FeatureRolloutStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.MomentHeld {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x48
 	if len(m.FailedInstances) > 0 {
 		for iNdEx := len(m.FailedInstances) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.FailedInstances[iNdEx])
@@ -1608,6 +1633,11 @@ func (m *ReportedFeature) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.SwitchTime)
+	copy(dAtA[i:], m.SwitchTime)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.SwitchTime)))
+	i--
+	dAtA[i] = 0x52
 	i--
 	if m.Overridden {
 		dAtA[i] = 1
@@ -1745,6 +1775,8 @@ func (m *ConfirmedValue) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 2
 	n += 2
+	l = len(m.SwitchTime)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2010,6 +2042,10 @@ func (m *FeatureRollout) Size() (n int) {
 		}
 	}
 	n += 1 + sovGenerated(uint64(m.Attempt))
+	if m.At != nil {
+		l = m.At.Size()
+		n += 1 + l + sovGenerated(uint64(l))
+	}
 	return n
 }
 
@@ -2041,6 +2077,7 @@ func (m *FeatureRolloutStatus) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
+	n += 2
 	return n
 }
 
@@ -2297,6 +2334,8 @@ func (m *ReportedFeature) Size() (n int) {
 	l = len(m.Control)
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 2
+	l = len(m.SwitchTime)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2336,6 +2375,7 @@ func (this *ConfirmedValue) String() string {
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`Enabled:` + fmt.Sprintf("%v", this.Enabled) + `,`,
 		`Overridden:` + fmt.Sprintf("%v", this.Overridden) + `,`,
+		`SwitchTime:` + fmt.Sprintf("%v", this.SwitchTime) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2541,6 +2581,7 @@ func (this *FeatureRollout) String() string {
 		`Percent:` + valueToStringGenerated(this.Percent) + `,`,
 		`Components:` + fmt.Sprintf("%v", this.Components) + `,`,
 		`Attempt:` + fmt.Sprintf("%v", this.Attempt) + `,`,
+		`At:` + strings.Replace(fmt.Sprintf("%v", this.At), "Time", "v1.Time", 1) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2558,6 +2599,7 @@ func (this *FeatureRolloutStatus) String() string {
 		`HaltTime:` + strings.Replace(fmt.Sprintf("%v", this.HaltTime), "Time", "v1.Time", 1) + `,`,
 		`Message:` + fmt.Sprintf("%v", this.Message) + `,`,
 		`FailedInstances:` + fmt.Sprintf("%v", this.FailedInstances) + `,`,
+		`MomentHeld:` + fmt.Sprintf("%v", this.MomentHeld) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2745,6 +2787,7 @@ func (this *ReportedFeature) String() string {
 		`LockedToDefault:` + fmt.Sprintf("%v", this.LockedToDefault) + `,`,
 		`Control:` + fmt.Sprintf("%v", this.Control) + `,`,
 		`Overridden:` + fmt.Sprintf("%v", this.Overridden) + `,`,
+		`SwitchTime:` + fmt.Sprintf("%v", this.SwitchTime) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2872,6 +2915,38 @@ func (m *ConfirmedValue) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Overridden = bool(v != 0)
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SwitchTime", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.SwitchTime = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -4954,6 +5029,42 @@ func (m *FeatureRollout) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field At", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.At == nil {
+				m.At = &v1.Time{}
+			}
+			if err := m.At.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -5246,6 +5357,26 @@ func (m *FeatureRolloutStatus) Unmarshal(dAtA []byte) error {
 			}
 			m.FailedInstances = append(m.FailedInstances, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MomentHeld", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MomentHeld = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -7602,6 +7733,38 @@ func (m *ReportedFeature) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Overridden = bool(v != 0)
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field SwitchTime", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.SwitchTime = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

@@ -116,6 +116,12 @@ type ReportedFeature struct {
 	// would use the other one by itself.
 	// +optional
 	Overridden bool `json:"overridden,omitempty" protobuf:"varint,9,opt,name=overridden"`
+	// switchTime is the moment, spec.rollout.at of the Feature, at which the process
+	// takes the other value by itself. It is empty unless the process waits for that. It
+	// is in RFC 3339 and UTC, with seconds; and a string, since lists of features are
+	// compared as they are.
+	// +optional
+	SwitchTime string `json:"switchTime,omitempty" protobuf:"bytes,10,opt,name=switchTime"`
 }
 
 // ReportLiveness describes how a process's liveness is observed. A process

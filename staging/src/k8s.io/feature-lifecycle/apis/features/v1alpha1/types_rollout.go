@@ -40,6 +40,16 @@ type FeatureRollout struct {
 	// attempt is a change that changes nothing else.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,3,opt,name=attempt"`
+
+	// at is the moment at which all instances take the requested value together.
+	// Until then those have it that a canary gave it to, none without one. The others
+	// get to know the moment ahead and confirm it: each switches by itself, by its own
+	// clock, and one that gets to know it later switches then. A moment that has
+	// passed is for all at once. It does not count while the feature is paused, while
+	// the other value is requested, or while the canary is suspected or halted. It
+	// excludes percent and components.
+	// +optional
+	At *metav1.Time `json:"at,omitempty" protobuf:"bytes,4,opt,name=at"`
 }
 
 // FeatureRolloutStatus is the observed state of a canary.
@@ -49,7 +59,9 @@ type FeatureRolloutStatus struct {
 	// +required
 	Value bool `json:"value" protobuf:"varint,1,opt,name=value"`
 	// observed is the spec.rollout that this status belongs to. When spec.rollout
-	// changes, the canary restarts, and a halted one is resumed.
+	// changes, the canary restarts, and a halted one is resumed. With at, percent and
+	// components are those that have the value until then; without them it has come,
+	// and the value is for all.
 	// +required
 	Observed FeatureRollout `json:"observed" protobuf:"bytes,2,opt,name=observed"`
 	// startTime is the time at which the canary began, was changed or was
@@ -78,4 +90,8 @@ type FeatureRolloutStatus struct {
 	// +optional
 	// +listType=atomic
 	FailedInstances []string `json:"failedInstances,omitempty" protobuf:"bytes,8,rep,name=failedInstances"`
+	// momentHeld is true while observed.at does not count: the feature is paused, its
+	// other value is requested, or the canary is suspected shortly before it.
+	// +optional
+	MomentHeld bool `json:"momentHeld,omitempty" protobuf:"varint,9,opt,name=momentHeld"`
 }

@@ -199,4 +199,8 @@ type ConfirmedValue struct {
 	// would use the other one by itself.
 	// +optional
 	Overridden bool `json:"overridden,omitempty" protobuf:"varint,3,opt,name=overridden"`
+	// switchTime is the moment at which the process takes the other value by itself,
+	// as spec.features of a report has it. Empty means that it waits for none.
+	// +optional
+	SwitchTime string `json:"switchTime,omitempty" protobuf:"bytes,4,opt,name=switchTime"`
 }

@@ -421,6 +421,10 @@ func (in *FeatureRollout) DeepCopyInto(out *FeatureRollout) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.At != nil {
+		in, out := &in.At, &out.At
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

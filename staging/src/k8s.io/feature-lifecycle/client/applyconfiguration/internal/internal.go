@@ -284,6 +284,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRollout
   map:
     fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: attempt
       type:
         scalar: numeric
@@ -314,6 +317,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
+    - name: momentHeld
+      type:
+        scalar: boolean
     - name: observed
       type:
         namedType: io.k8s.feature-lifecycle.apis.features.v1alpha1.FeatureRollout
@@ -561,6 +567,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
     - name: stage
+      type:
+        scalar: string
+    - name: switchTime
       type:
         scalar: string
 - name: __untyped_atomic_

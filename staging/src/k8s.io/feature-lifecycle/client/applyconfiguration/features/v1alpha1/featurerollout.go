@@ -18,6 +18,10 @@ limitations under the License.
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // FeatureRolloutApplyConfiguration represents a declarative configuration of the FeatureRollout type for use
 // with apply.
 //
@@ -35,6 +39,14 @@ type FeatureRolloutApplyConfiguration struct {
 	// (status.rollout.halted) is resumed by any change of spec.rollout; another
 	// attempt is a change that changes nothing else.
 	Attempt *int32 `json:"attempt,omitempty"`
+	// at is the moment at which all instances take the requested value together.
+	// Until then those have it that a canary gave it to, none without one. The others
+	// get to know the moment ahead and confirm it: each switches by itself, by its own
+	// clock, and one that gets to know it later switches then. A moment that has
+	// passed is for all at once. It does not count while the feature is paused, while
+	// the other value is requested, or while the canary is suspected or halted. It
+	// excludes percent and components.
+	At *v1.Time `json:"at,omitempty"`
 }
 
 // FeatureRolloutApplyConfiguration constructs a declarative configuration of the FeatureRollout type for use with
@@ -66,5 +78,13 @@ func (b *FeatureRolloutApplyConfiguration) WithComponents(values ...string) *Fea
 // If called multiple times, the Attempt field is set to the value of the last call.
 func (b *FeatureRolloutApplyConfiguration) WithAttempt(value int32) *FeatureRolloutApplyConfiguration {
 	b.Attempt = &value
+	return b
+}
+
+// WithAt sets the At field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the At field is set to the value of the last call.
+func (b *FeatureRolloutApplyConfiguration) WithAt(value v1.Time) *FeatureRolloutApplyConfiguration {
+	b.At = &value
 	return b
 }

@@ -31,7 +31,9 @@ type FeatureRolloutStatusApplyConfiguration struct {
 	// the opposite.
 	Value *bool `json:"value,omitempty"`
 	// observed is the spec.rollout that this status belongs to. When spec.rollout
-	// changes, the canary restarts, and a halted one is resumed.
+	// changes, the canary restarts, and a halted one is resumed. With at, percent and
+	// components are those that have the value until then; without them it has come,
+	// and the value is for all.
 	Observed *FeatureRolloutApplyConfiguration `json:"observed,omitempty"`
 	// startTime is the time at which the canary began, was changed or was
 	// resumed. Instances that had failed before do not count against it.
@@ -52,6 +54,9 @@ type FeatureRolloutStatusApplyConfiguration struct {
 	// failedInstances names the instances that the canary was halted for, as
 	// <component>/<name>, at most 20.
 	FailedInstances []string `json:"failedInstances,omitempty"`
+	// momentHeld is true while observed.at does not count: the feature is paused, its
+	// other value is requested, or the canary is suspected shortly before it.
+	MomentHeld *bool `json:"momentHeld,omitempty"`
 }
 
 // FeatureRolloutStatusApplyConfiguration constructs a declarative configuration of the FeatureRolloutStatus type for use with
@@ -123,5 +128,13 @@ func (b *FeatureRolloutStatusApplyConfiguration) WithFailedInstances(values ...s
 	for i := range values {
 		b.FailedInstances = append(b.FailedInstances, values[i])
 	}
+	return b
+}
+
+// WithMomentHeld sets the MomentHeld field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MomentHeld field is set to the value of the last call.
+func (b *FeatureRolloutStatusApplyConfiguration) WithMomentHeld(value bool) *FeatureRolloutStatusApplyConfiguration {
+	b.MomentHeld = &value
 	return b
 }

@@ -50,6 +50,11 @@ type ReportedFeatureApplyConfiguration struct {
 	// overridden is true when the value was taken from the API and the process
 	// would use the other one by itself.
 	Overridden *bool `json:"overridden,omitempty"`
+	// switchTime is the moment, spec.rollout.at of the Feature, at which the process
+	// takes the other value by itself. It is empty unless the process waits for that. It
+	// is in RFC 3339 and UTC, with seconds; and a string, since lists of features are
+	// compared as they are.
+	SwitchTime *string `json:"switchTime,omitempty"`
 }
 
 // ReportedFeatureApplyConfiguration constructs a declarative configuration of the ReportedFeature type for use with
@@ -127,5 +132,13 @@ func (b *ReportedFeatureApplyConfiguration) WithControl(value featuresv1alpha1.F
 // If called multiple times, the Overridden field is set to the value of the last call.
 func (b *ReportedFeatureApplyConfiguration) WithOverridden(value bool) *ReportedFeatureApplyConfiguration {
 	b.Overridden = &value
+	return b
+}
+
+// WithSwitchTime sets the SwitchTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SwitchTime field is set to the value of the last call.
+func (b *ReportedFeatureApplyConfiguration) WithSwitchTime(value string) *ReportedFeatureApplyConfiguration {
+	b.SwitchTime = &value
 	return b
 }
