@@ -60,7 +60,7 @@ func (r *Reporter) confirmation(spec *v1alpha1.FeatureReportSpec, d difference) 
 	}
 	for _, f := range spec.Features {
 		if changed[f.Name] {
-			confirmation.Spec.Values = append(confirmation.Spec.Values, v1alpha1.ConfirmedValue{Name: f.Name, Enabled: f.Enabled, Overridden: f.Overridden})
+			confirmation.Spec.Values = append(confirmation.Spec.Values, v1alpha1.ConfirmedValue{Name: f.Name, Enabled: f.Enabled, Overridden: f.Overridden, SwitchTime: f.SwitchTime})
 		}
 	}
 	return confirmation

@@ -61,7 +61,7 @@ func runConfirming(t *testing.T, change func(*ReporterConfig)) *confirming {
 		for i := range report.Spec.Features {
 			for _, v := range confirmation.Spec.Values {
 				if f := &report.Spec.Features[i]; f.Name == v.Name {
-					f.Enabled, f.Overridden = v.Enabled, v.Overridden
+					f.Enabled, f.Overridden, f.SwitchTime = v.Enabled, v.Overridden, v.SwitchTime
 				}
 			}
 		}
@@ -129,6 +129,27 @@ func TestValuesAreConfirmed(t *testing.T) {
 		c.wants("a check", false)
 		if got := c.report().ResourceVersion; got != last {
 			t.Errorf("the report has the version %s after a check, want %s", got, last)
+		}
+	})
+}
+
+// TestMomentIsConfirmed: that a process waits for it, and its value then.
+func TestMomentIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := runConfirming(t, onNode)
+		defer c.end()
+		moment := time.Now().Add(time.Minute)
+		c.source.wait(moment, "A")
+		c.pass(time.Second)
+		c.wants("a moment", false, "confirmation")
+		if got, want := c.report().Spec.Features[0].SwitchTime, moment.UTC().Format(time.RFC3339); got != want {
+			t.Errorf("the report has the moment %q, want %q", got, want)
+		}
+		c.source.see(true, "A")
+		c.pass(time.Second)
+		c.wants("at the moment", true, "confirmation")
+		if got := c.report().Spec.Features[0].SwitchTime; got != "" {
+			t.Errorf("the report still has the moment %q", got)
 		}
 	})
 }

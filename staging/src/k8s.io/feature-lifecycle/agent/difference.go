@@ -34,6 +34,10 @@ func features(observations []featuregate.Observation, all bool) []v1alpha1.Repor
 		if !all && !o.Queried && !o.Explicit {
 			continue
 		}
+		switchTime := ""
+		if !o.SwitchTime.IsZero() {
+			switchTime = o.SwitchTime.UTC().Format(time.RFC3339)
+		}
 		result = append(result, v1alpha1.ReportedFeature{
 			Name:            o.Name,
 			Enabled:         o.Enabled,
@@ -44,6 +48,7 @@ func features(observations []featuregate.Observation, all bool) []v1alpha1.Repor
 			LockedToDefault: o.LockedToDefault,
 			Control:         o.Control,
 			Overridden:      o.Overridden,
+			SwitchTime:      switchTime,
 		})
 	}
 	return result
@@ -66,7 +71,7 @@ func (r *Reporter) firstDelay() time.Duration {
 
 // difference is the part of an observation that is not written.
 type difference struct {
-	// values are the features whose value changed. They are reported at once, or after
+	// values are the features whose value changed, or the moment at which it changes. They are reported at once, or after
 	// the delay that paces the reports of peers.
 	values []string
 	// other is true if anything else differs, such as a feature that was queried for the
@@ -86,10 +91,10 @@ func compare(written, observed *v1alpha1.FeatureReportSpec) (d difference) {
 	d.other = len(written.Features) != len(observed.Features) || written.EmulationVersion != observed.EmulationVersion
 	for _, f := range observed.Features {
 		before, listed := old[f.Name]
-		if listed && before.Enabled != f.Enabled {
+		if listed && (before.Enabled != f.Enabled || before.SwitchTime != f.SwitchTime) {
 			d.values = append(d.values, f.Name)
 			// Overridden changes with the value.
-			before.Enabled, before.Overridden = f.Enabled, f.Overridden
+			before.Enabled, before.Overridden, before.SwitchTime = f.Enabled, f.Overridden, f.SwitchTime
 		}
 		d.other = d.other || before != f
 	}

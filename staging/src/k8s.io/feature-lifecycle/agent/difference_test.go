@@ -58,6 +58,7 @@ func TestDifferencesOfSpecsAreClassified(t *testing.T) {
 	a, aOn, b := v1alpha1.ReportedFeature{Name: "A"}, v1alpha1.ReportedFeature{Name: "A", Enabled: true}, v1alpha1.ReportedFeature{Name: "B"}
 	aAsked, aOnAsked := v1alpha1.ReportedFeature{Name: "A", Queried: true}, v1alpha1.ReportedFeature{Name: "A", Enabled: true, Queried: true}
 	aTaken := v1alpha1.ReportedFeature{Name: "A", Enabled: true, Overridden: true}
+	aSoon := v1alpha1.ReportedFeature{Name: "A", SwitchTime: "2026-11-30T12:00:00Z"}
 	older := spec(a)
 	older.EmulationVersion = "1.35"
 	for name, tc := range map[string]struct {
@@ -69,6 +70,9 @@ func TestDifferencesOfSpecsAreClassified(t *testing.T) {
 		"a value changed":                        {spec(a, b), spec(aOn, b), "A", false},
 		"it is not the process's own":            {spec(a), spec(aTaken), "A", false},
 		"its own is what was taken":              {spec(aTaken), spec(aOn), "", true},
+		"it is to change at a moment":            {spec(a, b), spec(aSoon, b), "A", false},
+		"it changed at its moment":               {spec(aSoon), spec(aOn), "A", false},
+		"the moment was called off":              {spec(aSoon), spec(a), "A", false},
 		"a feature was asked for":                {spec(a), spec(aAsked), "", true},
 		"a feature came":                         {spec(a), spec(a, b), "", true},
 		"a feature went":                         {spec(a, b), spec(a), "", true},

@@ -77,6 +77,9 @@ type storedValue struct {
 	Name    string                  `json:"name"`
 	Value   bool                    `json:"value"`
 	Control v1alpha1.FeatureControl `json:"control"`
+	// SwitchTime is when the value changes to the other one. Binaries that do not know it
+	// keep the value until a server answers.
+	SwitchTime *time.Time `json:"switchTime,omitempty"`
 }
 
 // file stores the last known values on disk.
@@ -157,7 +160,11 @@ func (f *file) load() (map[string]choice, time.Time, error) {
 	}
 	known := make(map[string]choice, len(p.Values))
 	for _, v := range p.Values {
-		known[v.Name] = choice{Value: v.Value, Dynamic: v.Control == v1alpha1.ControlDynamic}
+		c := choice{Value: v.Value, Dynamic: v.Control == v1alpha1.ControlDynamic}
+		if v.SwitchTime != nil {
+			c.SwitchTime = v.SwitchTime.UTC()
+		}
+		known[v.Name] = c
 	}
 	return known, p.SavedAt, nil
 }
@@ -259,6 +266,9 @@ func (f *file) encode(values map[string]choice, now time.Time) ([]byte, error) {
 		v := storedValue{Name: name, Value: values[name].Value, Control: v1alpha1.ControlCentral}
 		if values[name].Dynamic {
 			v.Control = v1alpha1.ControlDynamic
+		}
+		if at := values[name].SwitchTime; !at.IsZero() {
+			v.SwitchTime = &at
 		}
 		p.Values = append(p.Values, v)
 	}

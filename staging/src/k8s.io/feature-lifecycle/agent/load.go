@@ -65,7 +65,7 @@ const (
 func (s *Syncer) Load(ctx context.Context) Origin {
 	stored, savedAt := s.file.read(ctx)
 	if stored != nil {
-		s.chosen = stored
+		s.chosen = switchedBy(stored, s.config.Clock.Now())
 	}
 	w := &waiting{begun: s.config.Clock.Now()}
 	w.deadline = w.begun.Add(s.config.LoadTimeout)

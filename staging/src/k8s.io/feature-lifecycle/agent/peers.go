@@ -61,6 +61,13 @@ func (s *Syncer) countPeers() {
 	s.peers.Store(&peers)
 }
 
+// waits returns true for a feature with a moment at which all switch together, whether it
+// counts or not.
+func waits(feature *v1alpha1.Feature) bool {
+	requested, current := feature.Spec.Rollout, feature.Status.Rollout
+	return feature.Status.Transition != nil && (requested != nil && requested.At != nil || current != nil && current.Observed.At != nil)
+}
+
 // changing returns for how many users a value is new. If the Feature specifies none, each
 // user takes its own, which is unknown here.
 func changing(feature *v1alpha1.Feature, counted []v1alpha1.FeatureUse, value, told bool) int {
@@ -71,9 +78,13 @@ func changing(feature *v1alpha1.Feature, counted []v1alpha1.FeatureUse, value, t
 		before := rollout.Previous(status)
 		limited = before == nil || *before != value
 	}
+	// Whoever gets to know a moment, or that it does not count, reports that.
+	moments := waits(feature)
 	users := 0.0
 	for _, use := range counted {
 		switch {
+		case moments:
+			users += float64(use.Count)
 		case told && use.Enabled != nil && *use.Enabled == value:
 		case limited:
 			users += float64(use.Count) * rollout.Share(feature, use.Component)

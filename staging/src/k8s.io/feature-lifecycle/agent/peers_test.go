@@ -22,6 +22,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	componentfeaturegate "k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/featuregate"
@@ -95,6 +96,14 @@ func TestPeersOfRolloutExcludeOthers(t *testing.T) {
 		f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, Observed: r, Halted: halted}
 		return f
 	}
+	together := func(change func(*v1alpha1.Feature)) *v1alpha1.Feature {
+		f := awaiting(metav1.NewTime(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)))
+		f.Status.Transition = &v1alpha1.FeatureTransition{}
+		if change != nil {
+			change(f)
+		}
+		return f
+	}
 	// The server ends a rollout whose value is not requested any more; the spec keeps it.
 	calledOff := feature("A", v1alpha1.ControlDynamic, false)
 	calledOff.Status.Configured.Previous, calledOff.Spec.Rollout = ptr.To(false), &v1alpha1.FeatureRollout{Percent: ptr.To[int32](20)}
@@ -104,10 +113,15 @@ func TestPeersOfRolloutExcludeOthers(t *testing.T) {
 		value, told bool
 		want        int
 	}{
-		"to all":                        {feature("A", v1alpha1.ControlDynamic, true), true, true, 5002},
-		"back from all":                 {feature("A", v1alpha1.ControlDynamic, false), false, true, 50},
-		"of one component":              {canary(true, false, schedulers), true, true, 2},
-		"of a part":                     {canary(true, false, percent), true, true, 51},
+		"to all":                   {feature("A", v1alpha1.ControlDynamic, true), true, true, 5002},
+		"back from all":            {feature("A", v1alpha1.ControlDynamic, false), false, true, 50},
+		"of one component":         {canary(true, false, schedulers), true, true, 2},
+		"of a part":                {canary(true, false, percent), true, true, 51},
+		"at a moment, before it":   {together(nil), false, true, 5052},
+		"at a moment that is held": {together(func(f *v1alpha1.Feature) { f.Status.Rollout.MomentHeld = true }), false, true, 5052},
+		"of a moment that is called off": {together(func(f *v1alpha1.Feature) {
+			f.Status.Rollout, f.Status.Configured.Value = nil, false
+		}), false, true, 5052},
 		"back from a part":              {canary(true, true, percent), false, true, 50},
 		"called off":                    {calledOff, false, true, 50},
 		"to values of processes' own":   {feature("A", v1alpha1.ControlDynamic, true), false, false, 5052},

@@ -62,10 +62,20 @@ func (s *source) EmulationVersion() *utilversion.Version { return utilversion.Mu
 
 // see makes the process ask for features together and find a value.
 func (s *source) see(enabled bool, names ...string) {
+	s.observe(featuregate.Observation{Enabled: enabled, Queried: true}, names)
+}
+
+// wait makes features wait for a moment at which they are turned on.
+func (s *source) wait(moment time.Time, names ...string) {
+	s.observe(featuregate.Observation{Queried: true, SwitchTime: moment}, names)
+}
+
+func (s *source) observe(observation featuregate.Observation, names []string) {
 	s.mu.Lock()
 	for _, name := range names {
 		s.observed = slices.DeleteFunc(s.observed, func(o featuregate.Observation) bool { return o.Name == name })
-		s.observed = append(s.observed, featuregate.Observation{Name: name, Enabled: enabled, Queried: true})
+		observation.Name = name
+		s.observed = append(s.observed, observation)
 	}
 	s.mu.Unlock()
 	select {

@@ -47,6 +47,9 @@ const (
 	removedJitter = 20 * time.Second
 	// servedJitter spreads the lists of thousands whose reports are accepted again.
 	servedJitter = 5 * time.Second
+	// clockPeriod is how long the process waits for a moment without reading the clock
+	// again, which may be set meanwhile. From further away it waits for half of the time.
+	clockPeriod = time.Second
 )
 
 // Syncer takes values from the API. Load and Run must not run at the same time.
@@ -82,6 +85,9 @@ type Syncer struct {
 	unpublished              map[string]string
 	// chosen is what this process takes from each Feature.
 	chosen map[string]choice
+	// switched has the moments at which the process took the other value of a Feature by
+	// itself. A clock that is set back before one does not take it back.
+	switched map[string]time.Time
 	// outcomes are the gate's last outcomes for them.
 	outcomes map[componentfeaturegate.Feature]featuregate.Outcome
 	// tooLate are features whose values cannot be in time.
@@ -110,6 +116,9 @@ type Syncer struct {
 type choice struct {
 	Value   bool
 	Dynamic bool
+	// SwitchTime is the moment at which the process takes the other value by itself, in
+	// UTC; zero if there is none.
+	SwitchTime time.Time
 }
 
 // NewSyncer returns a Syncer. It sends nothing.
@@ -154,6 +163,9 @@ func (s *Syncer) Run(ctx context.Context) {
 			}
 			continue
 		case <-timer.C():
+		}
+		if s.switchDue() {
+			s.takeSwitched(ctx)
 		}
 		due := s.restartDue()
 		if !due && s.config.Clock.Now().Before(next) {
@@ -246,7 +258,80 @@ func (s *Syncer) timeUntil(next time.Time) time.Duration {
 	if s.valuesWanted && s.refusals > 0 && s.valueWatch == nil {
 		next = earlier(next, s.valuesAfter)
 	}
-	return max(0, next.Sub(s.config.Clock.Now()))
+	now := s.config.Clock.Now()
+	pause := max(0, next.Sub(now))
+	for _, c := range s.chosen {
+		if c.SwitchTime.IsZero() {
+			continue
+		}
+		left := max(0, c.SwitchTime.Sub(now))
+		if left > clockPeriod {
+			left = max(left/2, clockPeriod)
+		}
+		pause = min(pause, left)
+	}
+	return pause
+}
+
+// switchDue returns true if the moment has come at which the process takes another value.
+func (s *Syncer) switchDue() bool {
+	now := s.config.Clock.Now()
+	for _, c := range s.chosen {
+		if c.due(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// due returns true if the moment has come at which the process takes the other value.
+func (c choice) due(now time.Time) bool { return !c.SwitchTime.IsZero() && !now.Before(c.SwitchTime) }
+
+// switched returns what the process takes from a moment on.
+func (c choice) switched() choice { return choice{Value: !c.Value, Dynamic: c.Dynamic} }
+
+// takeSwitched takes the values whose moment has come. Those that are known from disk alone
+// change as they say.
+func (s *Syncer) takeSwitched(ctx context.Context) {
+	if s.listed != nil {
+		s.apply(ctx)
+		return
+	}
+	s.chosen = switchedBy(s.chosen, s.config.Clock.Now())
+	s.setRemote(ctx)
+}
+
+// switchedBy returns values with those changed whose moment has come.
+func switchedBy(values map[string]choice, now time.Time) map[string]choice {
+	result := make(map[string]choice, len(values))
+	for name, c := range values {
+		if c.due(now) {
+			c = c.switched()
+		}
+		result[name] = c
+	}
+	return result
+}
+
+// clockFor returns the time that counts for a feature: now, or the moment at which the
+// process switched already.
+func (s *Syncer) clockFor(name string, instance rollout.Instance, now time.Time) time.Time {
+	// From long ago every moment is still to come.
+	at := s.choose(name, instance, time.Time{}).SwitchTime
+	if at.IsZero() {
+		return now
+	}
+	if now.Before(at) {
+		if !s.switched[name].Equal(at) {
+			return now
+		}
+		now = at
+	}
+	if s.switched == nil {
+		s.switched = map[string]time.Time{}
+	}
+	s.switched[name] = at
+	return now
 }
 
 // apply chooses a value for each known Feature and gives the values to the gate.
@@ -265,10 +350,11 @@ func (s *Syncer) apply(ctx context.Context) {
 		}
 	}
 	s.takeValues()
-	chosen := map[string]choice{}
+	chosen, now := map[string]choice{}, s.config.Clock.Now()
 	take := func(name string) {
-		if c := s.choose(name, instance); c.Told {
-			chosen[name] = choice{Value: c.Value, Dynamic: c.Dynamic}
+		c := s.choose(name, instance, s.clockFor(name, instance, now))
+		if c.Told {
+			chosen[name] = choice{Value: c.Value, Dynamic: c.Dynamic, SwitchTime: c.SwitchTime.UTC()}
 		}
 	}
 	for name := range s.listed {
@@ -303,7 +389,7 @@ func (s *Syncer) save(ctx context.Context) {
 func (s *Syncer) setRemote(ctx context.Context) {
 	values := make(map[componentfeaturegate.Feature]featuregate.Remote, len(s.chosen))
 	for name, c := range s.chosen {
-		values[componentfeaturegate.Feature(name)] = featuregate.Remote{Value: c.Value, Dynamic: c.Dynamic}
+		values[componentfeaturegate.Feature(name)] = featuregate.Remote{Value: c.Value, Dynamic: c.Dynamic, SwitchTime: c.SwitchTime}
 	}
 	s.publish(ctx, s.config.Gate.SetRemote(values))
 }

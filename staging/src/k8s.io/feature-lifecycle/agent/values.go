@@ -190,10 +190,10 @@ func (s *Syncer) valueOf(name string) *v1alpha1.FeatureValue {
 	return value
 }
 
-// choose returns what this process takes from a feature.
-func (s *Syncer) choose(name string, instance rollout.Instance) rollout.Choice {
+// choose returns what this process takes from a feature at a moment.
+func (s *Syncer) choose(name string, instance rollout.Instance, now time.Time) rollout.Choice {
 	if value := s.valueOf(name); value != nil {
-		return rollout.ChooseValue(value, instance)
+		return rollout.ChooseValue(value, instance, now)
 	}
 	feature := s.listed[name]
 	if feature == nil || s.config.Filter != nil && !s.config.Filter(feature) {
@@ -203,7 +203,7 @@ func (s *Syncer) choose(name string, instance rollout.Instance) rollout.Choice {
 	if before, ok := s.chosen[name]; ok {
 		held = &before.Value
 	}
-	return rollout.Choose(feature, instance, held)
+	return rollout.Choose(feature, instance, held, now)
 }
 
 // stopWatches ends all watches and forgets what they brought.

@@ -17,7 +17,9 @@ limitations under the License.
 package agent
 
 import (
+	"cmp"
 	"errors"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -145,6 +147,128 @@ func TestCanaryIsFollowedByValue(t *testing.T) {
 			w.expect("a rollout of "+strconv.Itoa(int(step.percent))+" percent", step.want)
 		}
 	})
+}
+
+// TestProcessSwitchesAtMoment by its own clock: nothing reaches it then.
+func TestProcessSwitchesAtMoment(t *testing.T) {
+	reported := func(w *world) string {
+		return cmp.Or(features(w.gate.Observations(), true)[0].SwitchTime, "none")
+	}
+	following(t, func(w *world) {
+		moment := time.Now().Add(time.Hour).Truncate(time.Second)
+		value := valueAt(20, true)
+		value.Previous, value.Rollout = ptr.To(false), &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0), At: ptr.To(metav1.NewTime(moment))}
+		w.publish(value)
+		after(time.Second)
+		w.expect("the moment is known", false)
+		if got, want := reported(w), moment.UTC().Format(time.RFC3339); got != want {
+			t.Errorf("the process waits for %s, want %s", got, want)
+		}
+		after(time.Until(moment) - time.Nanosecond)
+		w.expect("before the moment", false)
+		after(time.Nanosecond)
+		w.expect("at the moment", true)
+		if got := reported(w); got != "none" {
+			t.Errorf("the process still waits for %s", got)
+		}
+		requests := len(w.client.Actions())
+		w.publish(valueAt(30, true))
+		after(time.Second)
+		w.expect("it is published for all", true)
+		if n := len(w.client.Actions()) - requests - 1; n != 0 {
+			t.Errorf("the process sent %d requests for a value that it has", n)
+		}
+	})
+}
+
+// TestMomentOfFeatureIsAwaited by a process that follows Features, and one that is called
+// off is not.
+func TestMomentOfFeatureIsAwaited(t *testing.T) {
+	for name, calledOff := range map[string]bool{"it comes": false, "it is called off": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, at(10, feature("A", v1alpha1.ControlDynamic, false)))
+				w.load()
+				w.run()
+				after(time.Second)
+				moment := metav1.NewTime(time.Now().Add(time.Minute).Truncate(time.Second))
+				f := at(20, awaiting(moment))
+				w.put(f)
+				after(time.Second)
+				w.expect("before the moment", false)
+				if calledOff {
+					f = at(30, f.DeepCopy())
+					f.Status.Rollout.MomentHeld = true
+					w.put(f)
+				}
+				after(time.Minute)
+				w.expect("after the moment", !calledOff)
+			})
+		})
+	}
+}
+
+// awaiting is A, which all instances take at a moment that the server has accepted.
+func awaiting(moment metav1.Time) *v1alpha1.Feature {
+	f := feature("A", v1alpha1.ControlDynamic, true)
+	f.Spec.Rollout = &v1alpha1.FeatureRollout{At: &moment}
+	f.Status.State, f.Status.Configured.Previous = v1alpha1.StateTurningOn, ptr.To(false)
+	f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, Observed: v1alpha1.FeatureRollout{Percent: ptr.To[int32](0), At: &moment}}
+	return f
+}
+
+// TestMomentIsKeptOnDisk: a process that starts without a server takes the value that its
+// last one would have by now, also while it runs.
+func TestMomentIsKeptOnDisk(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// away is how long the process does not run.
+		away time.Duration
+		want bool
+	}{
+		"it starts before the moment": {time.Minute, false},
+		"it starts after the moment":  {2 * time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "values")
+			synctest.Test(t, func(t *testing.T) {
+				moment := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
+				before := newWorld(t, at(10, awaiting(moment)))
+				before.config.File = path
+				if origin := before.load(); origin != FromServer {
+					t.Fatalf("values come from %s", origin)
+				}
+				before.expect("before the moment", false)
+				time.Sleep(tc.away)
+
+				w := newWorld(t)
+				w.config.File = path
+				w.answers(errors.New("the server is down"))
+				if origin := w.load(); origin != FromFile {
+					t.Fatalf("values come from %s", origin)
+				}
+				w.expect("without a server", tc.want)
+				w.run()
+				time.Sleep(time.Until(moment.Time))
+				synctest.Wait()
+				w.expect("after the moment, without a server", true)
+			})
+		})
+	}
+}
+
+// TestClockThatIsSetBackTakesNoValueBack that the process took at its moment.
+func TestClockThatIsSetBackTakesNoValueBack(t *testing.T) {
+	moment := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	self := rollout.Instance{Component: "kubelet", Name: "node-1"}
+	s := &Syncer{listed: map[string]*v1alpha1.Feature{"A": awaiting(metav1.NewTime(moment))}}
+	takes := func(clock time.Time) bool { return s.choose("A", self, s.clockFor("A", self, clock)).Value }
+	if takes(moment.Add(-time.Second)) || !takes(moment) || !takes(moment.Add(-time.Hour)) {
+		t.Error("the value is not taken from the moment on")
+	}
+	s.listed["A"] = awaiting(metav1.NewTime(moment.Add(time.Minute)))
+	if takes(moment) {
+		t.Error("another moment counts before it comes")
+	}
 }
 
 // TestServerWithoutValuesIsFollowedByFeatures, and asked again later.

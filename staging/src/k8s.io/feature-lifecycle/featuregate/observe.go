@@ -19,6 +19,7 @@ package featuregate
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/component-base/featuregate"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -43,6 +44,9 @@ type Observation struct {
 	// Overridden is true when Enabled came from outside (SetRemote), and is not
 	// what the process would use by itself.
 	Overridden bool
+	// SwitchTime is the moment at which the dynamic value from outside changes to the
+	// other one, and the process takes that. It is zero unless that is known.
+	SwitchTime time.Time
 	// Control is the source that a server lets decide the value; the gate leaves it empty.
 	Control v1alpha1.FeatureControl
 }
@@ -86,6 +90,7 @@ func (g *Gate) Observations() []Observation {
 			Default:         spec.Default,
 			LockedToDefault: spec.LockToDefault,
 			Overridden:      g.overriddenLocked(v.key, v.enabled),
+			SwitchTime:      g.switchTimeLocked(v.key, spec),
 		})
 	}
 	slices.SortFunc(result, func(a, b Observation) int { return cmp.Compare(a.Name, b.Name) })
@@ -98,8 +103,18 @@ func (g *Gate) overriddenLocked(f featuregate.Feature, enabled bool) bool {
 	return remote && g.inner.Enabled(f) != enabled
 }
 
+// switchTimeLocked returns the moment at which a feature follows a value from outside that
+// changes then, zero if it does not.
+func (g *Gate) switchTimeLocked(f featuregate.Feature, spec featuregate.FeatureSpec) time.Time {
+	remote := g.remote.wanted[f]
+	if _, taken := g.remote.overlay[f]; !taken || !remote.Dynamic || spec.LockToDefault {
+		return time.Time{}
+	}
+	return remote.SwitchTime
+}
+
 // News receives a signal when a feature was queried for the first time or a value
-// changed since the last signal was taken. It is meant for one receiver.
+// or its SwitchTime changed since the last signal was taken. It is meant for one receiver.
 func (g *Gate) News() <-chan struct{} { return g.news }
 
 // BeforeFinal calls f once when the values are about to become final: the last

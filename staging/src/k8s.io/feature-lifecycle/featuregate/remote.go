@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/component-base/featuregate"
 	featuremetrics "k8s.io/component-base/metrics/prometheus/feature"
@@ -34,6 +35,9 @@ type Remote struct {
 	// Dynamic is true when the value may change while the process runs. All
 	// others are static: they are taken only until the values are final.
 	Dynamic bool
+	// SwitchTime is the moment at which whoever gave the value gives the other one; zero
+	// for none. The gate only reports it (Observation).
+	SwitchTime time.Time
 }
 
 // Reason is why a value from outside is in effect or not.
@@ -123,6 +127,9 @@ func (g *Gate) KeepLocal(features ...featuregate.Feature) {
 func (g *Gate) SetRemote(values map[featuregate.Feature]Remote) []Outcome {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !maps.EqualFunc(values, g.remote.wanted, func(a, b Remote) bool { return a.SwitchTime.Equal(b.SwitchTime) }) {
+		g.signal()
+	}
 	g.remote.wanted = maps.Clone(values)
 	changed := g.replaceLocked()
 	if g.metrics && len(changed) > 0 {

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -195,6 +196,59 @@ func TestObservationsMarkOverridden(t *testing.T) {
 		if got := overridden(); !slices.Equal(got, step.want) {
 			t.Errorf("with %v from outside, overridden are %v, want %v", step.set, got, step.want)
 		}
+	}
+}
+
+// TestObservationsHaveMoment at which the process takes the other value from outside, where
+// it does.
+func TestObservationsHaveMoment(t *testing.T) {
+	gate := Wrap(upstream(t))
+	gate.Finalize()
+	moment := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	observed := func(f featuregate.Feature) time.Time {
+		for _, o := range gate.Observations() {
+			if o.Name == string(f) {
+				return o.SwitchTime
+			}
+		}
+		t.Fatalf("%s is not observed", f)
+		return time.Time{}
+	}
+	news := func() bool {
+		select {
+		case <-gate.News():
+			return true
+		default:
+			return false
+		}
+	}
+	news()
+	set := func(f featuregate.Feature, dynamic bool, at time.Time) {
+		gate.SetRemote(map[featuregate.Feature]Remote{f: {Value: gate.Enabled(f), Dynamic: dynamic, SwitchTime: at}})
+	}
+	gate.Enabled("Alpha")
+	news()
+	set("Alpha", true, moment)
+	if got := observed("Alpha"); !got.Equal(moment) || !news() {
+		t.Errorf("the moment is %s, want %s, and news of it", got, moment)
+	}
+	if set("Alpha", true, moment); news() {
+		t.Error("there is news of the same moment")
+	}
+	if set("Alpha", true, time.Time{}); !observed("Alpha").IsZero() || !news() {
+		t.Errorf("a moment that was called off is %s, want none, and news of it", observed("Alpha"))
+	}
+	if set("Alpha", false, moment); !observed("Alpha").IsZero() {
+		t.Error("a static value has a moment")
+	}
+	if err := gate.SetFromMap(map[string]bool{"Alpha": false}); err != nil {
+		t.Fatal(err)
+	}
+	if set("Alpha", true, moment); !observed("Alpha").IsZero() {
+		t.Error("a value that is set on the process has a moment")
+	}
+	if set("Locked", true, moment); !observed("Locked").IsZero() {
+		t.Error("a locked gate has a moment")
 	}
 }
 

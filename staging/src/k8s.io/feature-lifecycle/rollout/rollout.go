@@ -20,7 +20,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 )
 
@@ -45,10 +47,13 @@ type Choice struct {
 	// Held is true if Value is the previous one, because a rollout leaves the instance
 	// out, or because the status does not reflect the spec yet.
 	Held bool
+	// SwitchTime is the moment at which the instance takes the other value, which is the
+	// requested one, by itself. It is zero if there is none.
+	SwitchTime time.Time
 }
 
-// Choose returns what one instance takes. Held is the value that the instance took from
-// this Feature last, nil if none.
+// Choose returns what one instance takes at a moment. Held is the value that the instance
+// took from this Feature last, nil if none.
 //
 // The requested value is status.configured.value. Instances outside of spec.rollout keep
 // the previous value: status.configured.previous, or the one of status.state. It is not
@@ -58,38 +63,65 @@ type Choice struct {
 // While spec.enabled differs from status.configured, the server has not observed the
 // spec, and the rollout in it belongs to the status to come. Removing the rollout together
 // with the request would otherwise turn the feature on everywhere for a moment. The
-// instance keeps the value that it held.
-func Choose(feature *v1alpha1.Feature, instance Instance, held *bool) Choice {
+// instance keeps the value that it held, unless the status has a canary: that continues.
+//
+// A moment at which all switch together (spec.rollout.at) counts as the server has accepted
+// it, in status.rollout, and from nowhere else: whether it is still to come is decided in
+// one place, and by one clock.
+func Choose(feature *v1alpha1.Feature, instance Instance, held *bool, now time.Time) Choice {
 	status := &feature.Status
 	dynamic := status.Control == v1alpha1.ControlDynamic
 	if (!dynamic && status.Control != v1alpha1.ControlCentral) || status.Configured == nil {
 		return Choice{}
 	}
-	switch before := Previous(status); {
-	case Halted(status):
+	before := Previous(status)
+	if Halted(status) {
 		return kept(before, dynamic)
-	case dynamic && unobserved(feature):
+	}
+	limit, at, known := limits(feature)
+	if !known {
 		if held == nil {
 			held = before
 		}
 		return kept(held, dynamic)
-	case !Includes(limits(feature), feature.Name, instance):
-		return kept(before, dynamic)
 	}
-	return Choice{Told: true, Value: status.Configured.Value, Dynamic: dynamic}
+	return choose(limit, at, feature.Name, instance, status.Configured.Value, before, dynamic, now)
 }
 
-// limits returns the rollout that limits the configured value, nil for none. During a
-// canary it is the observed one: only the server knows whether the rollout in the spec is
-// for this value. No canary starts while the feature is paused.
-func limits(feature *v1alpha1.Feature) *v1alpha1.FeatureRollout {
-	if r := feature.Status.Rollout; r != nil && r.Value == feature.Status.Configured.Value {
-		return &r.Observed
+// choose returns what an instance takes of a value that a rollout may limit until a moment,
+// nil for none.
+func choose(limit *v1alpha1.FeatureRollout, at *metav1.Time, feature string, instance Instance, value bool, before *bool, dynamic bool, now time.Time) Choice {
+	if Includes(limit, feature, instance) || at != nil && !now.Before(at.Time) {
+		return Choice{Told: true, Value: value, Dynamic: dynamic}
 	}
-	if feature.Spec.Paused {
-		return nil
+	choice := kept(before, dynamic)
+	if at != nil && choice.Told {
+		choice.SwitchTime = at.Time
 	}
-	return feature.Spec.Rollout
+	return choice
+}
+
+// limits returns the rollout that limits the configured value, nil for none, and the moment
+// until which it does, nil for none. It is not known while the server has not observed the
+// spec.
+//
+// During a canary it is the observed one: only the server knows whether the rollout in the
+// spec is for this value. No canary starts while the feature is paused. The moment does not
+// count while another value is requested, nor where the server holds it.
+func limits(feature *v1alpha1.Feature) (limit *v1alpha1.FeatureRollout, at *metav1.Time, known bool) {
+	unanswered := feature.Status.Control == v1alpha1.ControlDynamic && unobserved(feature)
+	r := feature.Status.Rollout
+	if r == nil || r.Value != feature.Status.Configured.Value {
+		if !feature.Spec.Paused {
+			limit = feature.Spec.Rollout
+		}
+		return limit, nil, !unanswered
+	}
+	limited := Limits(&r.Observed)
+	if limited && !unanswered && !r.MomentHeld {
+		at = r.Observed.At
+	}
+	return &r.Observed, at, limited || !unanswered
 }
 
 // kept returns the choice of an instance that does not take the requested value. If the
@@ -116,7 +148,9 @@ func Halted(status *v1alpha1.FeatureStatus) bool {
 		status.Configured != nil && status.Configured.Value == status.Rollout.Value
 }
 
-// Limits returns true if a rollout may leave instances out. A nil rollout leaves out none.
+// Limits returns true if a rollout may leave instances out. A nil rollout leaves out none,
+// and neither does a moment alone: the server that accepts it says for whom the value is
+// until then.
 func Limits(rollout *v1alpha1.FeatureRollout) bool {
 	return rollout != nil && (len(rollout.Components) > 0 || rollout.Percent != nil && *rollout.Percent < 100)
 }
@@ -169,16 +203,27 @@ func percentOf(rollout *v1alpha1.FeatureRollout, component string) int32 {
 	}
 }
 
-// Share returns the part of a component's instances that currently takes the configured
-// value of a feature, from 0 to 1; a rollout may leave others out. Configured must not be
-// nil.
+// Share returns the part of a component's instances that takes the configured value of a
+// feature, from 0 to 1, now or at an accepted moment; a rollout may leave others out.
+// Configured must not be nil.
 func Share(feature *v1alpha1.Feature, component string) float64 {
-	return ShareOf(limits(feature), component)
+	limit, at, _ := limits(feature)
+	if at != nil {
+		return 1
+	}
+	return shareOf(limit, component)
 }
 
-// ShareOf returns the part of a component's instances that a rollout includes, from 0 to
-// 1. A nil rollout includes all.
-func ShareOf(rollout *v1alpha1.FeatureRollout, component string) float64 {
+// ShareOf returns the part of a component's instances that takes a published value, from 0
+// to 1, now or at the moment that it has.
+func ShareOf(value *v1alpha1.FeatureValue, component string) float64 {
+	if value.Rollout != nil && value.Rollout.At != nil {
+		return 1
+	}
+	return shareOf(value.Rollout, component)
+}
+
+func shareOf(rollout *v1alpha1.FeatureRollout, component string) float64 {
 	return float64(min(max(percentOf(rollout, component), 0), 100)) / 100
 }
 

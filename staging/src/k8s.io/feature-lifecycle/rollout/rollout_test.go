@@ -19,6 +19,7 @@ package rollout
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -35,6 +36,16 @@ func TestChoiceFollowsStatusAndRollout(t *testing.T) {
 	off := &v1alpha1.FeatureConfiguration{Source: v1alpha1.SourceDefault}
 	none := &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)}
 	stopped := &v1alpha1.FeatureRolloutStatus{Value: true, Halted: true}
+	soon := metav1.NewTime(now.Add(time.Minute))
+	moment := &v1alpha1.FeatureRollout{At: &soon}
+	accepted := func(change func(*v1alpha1.FeatureRolloutStatus)) *v1alpha1.FeatureRolloutStatus {
+		r := &v1alpha1.FeatureRolloutStatus{Value: true, Observed: v1alpha1.FeatureRollout{Percent: ptr.To[int32](0), At: &soon}}
+		if change != nil {
+			change(r)
+		}
+		return r
+	}
+	switches := func(c Choice) Choice { c.SwitchTime = soon.Time; return c }
 	value := func(v, dynamic, held bool) Choice { return Choice{Told: true, Value: v, Dynamic: dynamic, Held: held} }
 	for name, tc := range map[string]struct {
 		control    v1alpha1.FeatureControl
@@ -76,12 +87,31 @@ func TestChoiceFollowsStatusAndRollout(t *testing.T) {
 			configured: &v1alpha1.FeatureConfiguration{Source: v1alpha1.SourceAPI, Previous: ptr.To(false)}, want: value(false, false, true)},
 		"not answered, held": {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(true), want: value(true, true, true)},
 		"called off and rolled out in one write: left out stays out": {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, held: ptr.To(false), want: value(false, true, true)},
-		"not answered, new":                        {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, want: value(false, true, true)},
-		"withdrawn, and not answered":              {control: dynamic, configured: onByAPI, state: v1alpha1.StateTurningOn, held: ptr.To(false), want: value(false, true, true)},
-		"not answered, and nothing is known":       {control: dynamic, configured: onByAPI},
-		"another component":                        {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: &v1alpha1.FeatureRollout{Components: []string{"kube-proxy"}}, want: value(false, false, true)},
-		"this component among others":              {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: &v1alpha1.FeatureRollout{Components: []string{"kube-proxy", "kubelet"}}, want: value(true, false, false)},
-		"this component, none of it":               {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0), Components: []string{"kubelet"}}, want: value(false, false, true)},
+		"not answered, new":                  {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, want: value(false, true, true)},
+		"withdrawn, and not answered":        {control: dynamic, configured: onByAPI, state: v1alpha1.StateTurningOn, held: ptr.To(false), want: value(false, true, true)},
+		"not answered, and nothing is known": {control: dynamic, configured: onByAPI},
+		"another component":                  {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: &v1alpha1.FeatureRollout{Components: []string{"kube-proxy"}}, want: value(false, false, true)},
+		"this component among others":        {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: &v1alpha1.FeatureRollout{Components: []string{"kube-proxy", "kubelet"}}, want: value(true, false, false)},
+		"this component, none of it":         {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0), Components: []string{"kubelet"}}, want: value(false, false, true)},
+		"before its moment":                  {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, rollout: moment, canary: accepted(nil), want: switches(value(false, true, true))},
+		"before its moment, central":         {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: moment, canary: accepted(nil), want: switches(value(false, false, true))},
+		"before its moment, chosen": {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, rollout: moment,
+			canary: accepted(func(r *v1alpha1.FeatureRolloutStatus) {
+				r.Observed.Percent = ptr.To[int32](100)
+				r.Observed.Components = []string{"kubelet"}
+			}), want: value(true, true, false)},
+		"before its moment, held": {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, rollout: moment,
+			canary: accepted(func(r *v1alpha1.FeatureRolloutStatus) { r.MomentHeld = true }), want: value(false, true, true)},
+		"at its moment": {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, rollout: moment,
+			canary: accepted(func(r *v1alpha1.FeatureRolloutStatus) { r.Observed.At = &metav1.Time{Time: now} }), want: value(true, true, false)},
+		"at its moment, called off": {control: dynamic, configured: onByAPI, enabled: ptr.To(false), state: v1alpha1.StateTurningOn, rollout: moment, held: ptr.To(false),
+			canary: accepted(func(r *v1alpha1.FeatureRolloutStatus) { r.Observed.At = &metav1.Time{Time: now} }), want: value(false, true, true)},
+		"its moment has come": {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, rollout: moment,
+			canary: accepted(func(r *v1alpha1.FeatureRolloutStatus) { r.Observed.Percent = nil }), want: value(true, true, false)},
+		"halted, and its moment has passed": {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, rollout: moment,
+			canary: accepted(func(r *v1alpha1.FeatureRolloutStatus) { r.Observed.At = &metav1.Time{Time: now}; r.Halted = true }), want: value(false, true, true)},
+		// A server that does not know moments leads the feature, or the transition has ended.
+		"a moment that is not accepted":            {control: dynamic, configured: onByAPI, enabled: ptr.To(true), state: v1alpha1.StateTurningOn, rollout: moment, want: value(true, true, false)},
 		"a rollout that limits nothing is for all": {control: central, configured: on, state: v1alpha1.StateTurningOn, rollout: &v1alpha1.FeatureRollout{}, want: value(true, false, false)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +124,7 @@ func TestChoiceFollowsStatusAndRollout(t *testing.T) {
 				feature.Status.Transition = &v1alpha1.FeatureTransition{FromState: tc.from}
 			}
 			before := feature.DeepCopy()
-			if diff := cmp.Diff(tc.want, Choose(feature, Instance{"kubelet", "node-1"}, tc.held)); diff != "" {
+			if diff := cmp.Diff(tc.want, Choose(feature, Instance{"kubelet", "node-1"}, tc.held, now)); diff != "" {
 				t.Errorf("unexpected choice (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, feature); diff != "" {
@@ -163,7 +193,7 @@ func TestHaltedValueIsNeverTaken(t *testing.T) {
 			Configured: &v1alpha1.FeatureConfiguration{Value: requested, Previous: optional("previous"), Source: v1alpha1.SourceAPI},
 			Rollout:    &v1alpha1.FeatureRolloutStatus{Value: requested, Halted: true},
 		}
-		got := Choose(feature, Instance{"kubelet", rapid.String().Draw(t, "instance")}, optional("held"))
+		got := Choose(feature, Instance{"kubelet", rapid.String().Draw(t, "instance")}, optional("held"), now)
 		if want := (Choice{Told: true, Value: !requested, Dynamic: feature.Status.Control == v1alpha1.ControlDynamic, Held: true}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
@@ -182,7 +212,7 @@ func TestShareEqualsInstancesThatTakeValue(t *testing.T) {
 		feature.Status = v1alpha1.FeatureStatus{Control: v1alpha1.ControlDynamic, State: v1alpha1.StateOff, Configured: &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceAPI}}
 		taken := 0
 		for i := range instances {
-			if Choose(feature, Instance{"kubelet", fmt.Sprintf("node-%d", i)}, nil).Value {
+			if Choose(feature, Instance{"kubelet", fmt.Sprintf("node-%d", i)}, nil, now).Value {
 				taken++
 			}
 		}

@@ -18,6 +18,7 @@ package rollout
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -25,8 +26,9 @@ import (
 )
 
 // ValueOf returns the FeatureValue that a Feature specifies, nil for none. Each instance
-// takes from it what it takes from the Feature (Choose). ReportWithinSeconds is not set:
-// it depends on who takes the value.
+// takes from it what it takes from the Feature (Choose), at any moment. ReportWithinSeconds
+// is not set: it depends on who takes the value. No clock is read: servers whose clocks
+// differ publish the same.
 //
 // Known is false while the server has not observed the spec. Instances keep what they
 // hold until then, so the stored FeatureValue has to stay as it is.
@@ -45,17 +47,19 @@ func ValueOf(feature *v1alpha1.Feature) (value *v1alpha1.FeatureValue, known boo
 		Value:          status.Configured.Value,
 		FeatureVersion: feature.ResourceVersion,
 	}
-	switch before, limit := Previous(status), limits(feature); {
+	before := Previous(status)
+	switch limit, at, known := limits(feature); {
 	case Halted(status):
 		// Previous knows it: it is the opposite of the canary's value.
 		value.Value = !value.Value
-	case dynamic && unobserved(feature):
+	case !known:
 		return nil, false
 	case Limits(limit) && (before == nil || *before != value.Value):
 		value.Rollout = &v1alpha1.FeatureRollout{Components: slices.Clone(limit.Components)}
 		if limit.Percent != nil {
 			value.Rollout.Percent = ptr.To(*limit.Percent)
 		}
+		value.Rollout.At = at.DeepCopy()
 		if before != nil {
 			value.Previous = ptr.To(*before)
 		}
@@ -73,17 +77,18 @@ func sameRollout(a, b *v1alpha1.FeatureRollout) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return ptr.Equal(a.Percent, b.Percent) && slices.Equal(a.Components, b.Components)
+	return ptr.Equal(a.Percent, b.Percent) && slices.Equal(a.Components, b.Components) && a.At.Equal(b.At)
 }
 
-// ChooseValue returns what one instance takes from a FeatureValue.
-func ChooseValue(value *v1alpha1.FeatureValue, instance Instance) Choice {
+// ChooseValue returns what one instance takes from a FeatureValue at a moment.
+func ChooseValue(value *v1alpha1.FeatureValue, instance Instance, now time.Time) Choice {
 	dynamic := value.Control == v1alpha1.ControlDynamic
-	switch {
-	case !dynamic && value.Control != v1alpha1.ControlCentral:
+	if !dynamic && value.Control != v1alpha1.ControlCentral {
 		return Choice{}
-	case !Includes(value.Rollout, value.Name, instance):
-		return kept(value.Previous, dynamic)
 	}
-	return Choice{Told: true, Value: value.Value, Dynamic: dynamic}
+	var at *metav1.Time
+	if value.Rollout != nil {
+		at = value.Rollout.At
+	}
+	return choose(value.Rollout, at, value.Name, instance, value.Value, value.Previous, dynamic, now)
 }

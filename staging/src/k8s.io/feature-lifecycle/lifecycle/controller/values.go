@@ -327,16 +327,23 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// takers returns how many processes change their value with a FeatureValue, and report
-// that. Instances that have it set explicitly do not.
+// takers returns how many processes change their value with a FeatureValue, or the moment
+// for which they wait, and report that. Instances that have it set explicitly do not.
 func takers(value *v1alpha1.FeatureValue, instances []tracker.Instance) int {
+	told := ""
+	if value.Rollout != nil && value.Rollout.At != nil {
+		told = value.Rollout.At.UTC().Format(time.RFC3339)
+	}
 	users := 0.0
 	for _, i := range instances {
 		if !i.Reported || !i.Alive || i.Potential || i.Explicit {
 			continue
 		}
-		share := rollout.ShareOf(value.Rollout, i.Component)
+		share := rollout.ShareOf(value, i.Component)
 		switch {
+		case told == "" && i.SwitchTime != "":
+			// It waits for a moment no longer.
+			users += float64(i.Count())
 		case i.Enabled != value.Value:
 			users += share * float64(i.Count())
 		case value.Previous != nil && *value.Previous != i.Enabled:

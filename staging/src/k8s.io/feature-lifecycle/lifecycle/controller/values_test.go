@@ -57,9 +57,15 @@ func dynamicGate(enabled bool) v1alpha1.ReportedFeature {
 // dynamicWorld has dynamic features whose servers are s1 and so on. They follow the API.
 func dynamicWorld(t *testing.T, servers int, test func(w *trial)) {
 	t.Helper()
+	worldOfClocks(t, servers, nil, test)
+}
+
+// worldOfClocks is dynamicWorld with servers whose clocks are ahead, by ID.
+func worldOfClocks(t *testing.T, servers int, ahead map[string]time.Duration, test func(w *trial)) {
+	t.Helper()
 	l := newLeftovers()
 	inWorld(t, func(w *world) {
-		w.leased = true
+		w.leased, w.ahead = true, ahead
 		for i := range servers {
 			id := fmt.Sprint("s", i+1)
 			w.report("server", id, dynamicGate(false))
@@ -578,6 +584,7 @@ func TestTakersChangeTheirValue(t *testing.T) {
 	}
 	instances := []tracker.Instance{
 		user("kubelet", false), user("kube-proxy", true),
+		user("kube-scheduler", false, func(i *tracker.Instance) { i.SwitchTime = "2026-11-30T12:00:00Z" }),
 		user("kubelet", false, func(i *tracker.Instance) { i.Explicit = true }),
 		user("kubelet", false, func(i *tracker.Instance) { i.Potential = true }),
 		user("kubelet", false, func(i *tracker.Instance) { i.Alive = false }),
@@ -587,11 +594,13 @@ func TestTakersChangeTheirValue(t *testing.T) {
 		value v1alpha1.FeatureValue
 		want  int
 	}{
-		"on":                     {v1alpha1.FeatureValue{Value: true}, 100},
-		"off":                    {v1alpha1.FeatureValue{}, 100},
-		"on for a part":          {v1alpha1.FeatureValue{Value: true, Previous: ptr.To(false), Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](25)}}, 25 + 75},
-		"on for one component":   {v1alpha1.FeatureValue{Value: true, Previous: ptr.To(false), Rollout: &v1alpha1.FeatureRollout{Components: []string{"kubelet"}}}, 100 + 100},
-		"nothing for the others": {v1alpha1.FeatureValue{Value: true, Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](10)}}, 10},
+		"on":                     {v1alpha1.FeatureValue{Value: true}, 100 + 100},
+		"off":                    {v1alpha1.FeatureValue{}, 100 + 100},
+		"on for a part":          {v1alpha1.FeatureValue{Value: true, Previous: ptr.To(false), Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](25)}}, 25 + 75 + 100},
+		"on for one component":   {v1alpha1.FeatureValue{Value: true, Previous: ptr.To(false), Rollout: &v1alpha1.FeatureRollout{Components: []string{"kubelet"}}}, 100 + 100 + 100},
+		"nothing for the others": {v1alpha1.FeatureValue{Value: true, Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](10)}}, 10 + 100},
+		"at a moment": {v1alpha1.FeatureValue{Value: true, Previous: ptr.To(false), Rollout: &v1alpha1.FeatureRollout{Percent: ptr.To[int32](0),
+			At: &metav1.Time{Time: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}}}, 100 + 100},
 	} {
 		if got := takers(&tc.value, instances); got != tc.want {
 			t.Errorf("%s: %d take it, want %d", name, got, tc.want)

@@ -147,6 +147,9 @@ func (c *Controller) featureStored(old, object any) {
 			return
 		}
 		c.queue.Add(name)
+	case transition.Widened(&before.Status, &after.Status):
+		c.queue.batches.expect(name, transition.Awaited(&before.Status, &after.Status), c.config.Clock.Now())
+		c.queue.addBatched(name)
 	case c.queue.batches.waits(name):
 		// It is reconciled with the reports that arrive.
 	case transition.OnlyCounted(before, after):

@@ -58,6 +58,7 @@ import (
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
 	"k8s.io/feature-lifecycle/lifecycle/transition"
 	"k8s.io/feature-lifecycle/rollout"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 )
 
@@ -102,6 +103,8 @@ type world struct {
 	// values that versions of Features specify.
 	published []string
 	specified map[string]*v1alpha1.FeatureValue
+	// ahead is how far the clocks of servers are ahead, by ID.
+	ahead map[string]time.Duration
 	// conflicts counts writes that were refused, since what was read had changed.
 	conflicts int
 	// watched are the channels that fake watches of Features and reports fill;
@@ -372,6 +375,15 @@ func (w *world) admitValue(s *serverProcess, action clienttesting.Action) error 
 	return nil
 }
 
+// aheadClock is a clock that is ahead, or behind if that is negative.
+type aheadClock struct {
+	clock.RealClock
+	ahead time.Duration
+}
+
+func (c aheadClock) Now() time.Time                  { return c.RealClock.Now().Add(c.ahead) }
+func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
 // describeValue is a value in words, as "on, 25% others off".
 func describeValue(value *v1alpha1.FeatureValue) string {
 	words := map[bool]string{true: "on", false: "off"}
@@ -381,6 +393,9 @@ func describeValue(value *v1alpha1.FeatureValue) string {
 	}
 	if r := value.Rollout; r != nil && r.Percent != nil {
 		text += fmt.Sprintf(", %d%%", *r.Percent)
+	}
+	if r := value.Rollout; r != nil && r.At != nil {
+		text += ", all at " + r.At.UTC().Format(time.TimeOnly)
 	}
 	if value.Previous != nil {
 		text += " others " + words[*value.Previous]
@@ -539,6 +554,7 @@ func (w *world) serve(id string) *serverProcess {
 		Tasks:      w.tasks,
 		Settings:   w.settings,
 		Recorder:   w.recorder,
+		Clock:      aheadClock{ahead: w.ahead[id]},
 	})
 	if err != nil {
 		w.t.Fatal(err)

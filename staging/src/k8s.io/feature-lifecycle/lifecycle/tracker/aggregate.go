@@ -161,9 +161,9 @@ func firstNames(examples []string, i Instance) []string {
 
 // Wait lists the instances that hold a transition.
 type Wait struct {
-	// Opposing are instances with another value than the one wanted, named
-	// <component>/<name>, sorted. Live ones have no time limit, others hold until their
-	// grace period ends.
+	// Opposing are instances with another value than the one wanted, or that take it by
+	// themselves at a moment, named <component>/<name>, sorted. Live ones have no time
+	// limit, others hold until their grace period ends.
 	Opposing []string
 	// Missing are instances that should exist and never reported and still
 	// hold the transition.
@@ -204,7 +204,8 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 				until(end)
 				wait.MissingUntil = later(wait.MissingUntil, end)
 			}
-		case i.Enabled == wanted:
+		case i.Enabled == wanted && i.SwitchTime == "":
+			// One that takes the other value by itself at a moment opposes, too.
 		case i.Potential:
 			if end := later(i.Since, start).Add(settings.ReportPeriod); i.Alive && now.Before(end) {
 				opposing = append(opposing, i)
@@ -233,6 +234,20 @@ func Differing(instances []Instance, value bool) []string {
 		}
 	}
 	return fullNames(differing)
+}
+
+// Unconfirmed returns the live instances that have another value than the one given, and
+// do not take it by themselves at a moment (v1alpha1.ReportedFeature.SwitchTime), as far as
+// they reported. They are named <component>/<name> and sorted. Those that have a value set
+// explicitly never take another one, and are left out.
+func Unconfirmed(instances []Instance, value bool, switchTime string) []string {
+	var unconfirmed []Instance
+	for _, i := range instances {
+		if i.Reported && !i.Potential && i.Alive && !i.Explicit && i.Enabled != value && i.SwitchTime != switchTime {
+			unconfirmed = append(unconfirmed, i)
+		}
+	}
+	return fullNames(unconfirmed)
 }
 
 // Undecided returns the instances that may use another value than the one given and

@@ -206,3 +206,26 @@ func TestDifferingNamesOnlyLiveReporters(t *testing.T) {
 		t.Errorf("unexpected names (-want +got):\n%s", diff)
 	}
 }
+
+// TestUnconfirmedNamesThoseThatDoNotSwitch at the moment.
+func TestUnconfirmedNamesThoseThatDoNotSwitch(t *testing.T) {
+	const moment = "2026-11-30T12:00:00Z"
+	user := func(name string, change func(*Instance)) Instance {
+		i := Instance{Component: "kubelet", Name: name, Reported: true, Alive: true}
+		change(&i)
+		return i
+	}
+	instances := []Instance{
+		user("waits", func(i *Instance) { i.SwitchTime = moment }),
+		user("for-another", func(i *Instance) { i.SwitchTime = "2026-11-30T13:00:00Z" }),
+		user("not", func(*Instance) {}),
+		user("has-it", func(i *Instance) { i.Enabled = true }),
+		user("explicit", func(i *Instance) { i.Explicit = true }),
+		user("away", func(i *Instance) { i.Alive = false }),
+		user("missing", func(i *Instance) { i.Reported = false }),
+		user("potential", func(i *Instance) { i.Potential = true }),
+	}
+	if diff := cmp.Diff([]string{"kubelet/for-another", "kubelet/not"}, Unconfirmed(instances, true, moment)); diff != "" {
+		t.Errorf("unexpected instances (-want +got):\n%s", diff)
+	}
+}

@@ -59,6 +59,9 @@ type Instance struct {
 	// Explicit is true for a process that has the value set explicitly: it takes
 	// no other one from a rollout.
 	Explicit bool
+	// SwitchTime is the moment at which the process takes the other value by itself
+	// (v1alpha1.ReportedFeature), "" for none.
+	SwitchTime string
 	// Failed is true for a process that the observer saw alive and that ended
 	// ungracefully. Since is when that was noticed.
 	Failed bool

@@ -92,14 +92,15 @@ func announces(report *v1alpha1.FeatureReport) bool {
 // groupInstance returns uniform processes as users of a feature.
 func groupInstance(group uniformGroup) Instance {
 	return GroupOf(Instance{
-		Component: group.component,
-		Version:   group.version,
-		Reported:  true,
-		Enabled:   group.gate.Enabled,
-		Potential: !group.gate.Queried,
-		Alive:     true,
-		Expected:  group.component == kubelet,
-		Explicit:  group.gate.Explicit,
+		Component:  group.component,
+		Version:    group.version,
+		Reported:   true,
+		Enabled:    group.gate.Enabled,
+		Potential:  !group.gate.Queried,
+		Alive:      true,
+		Expected:   group.component == kubelet,
+		Explicit:   group.gate.Explicit,
+		SwitchTime: group.gate.SwitchTime,
 	}, group.names)
 }
 
@@ -107,17 +108,18 @@ func groupInstance(group uniformGroup) Instance {
 func (t *Tracker) instance(r record, alive bool, since, now time.Time) Instance {
 	spec := &r.report.Spec
 	i := Instance{
-		Component: spec.Component,
-		Name:      spec.Instance,
-		Version:   spec.BinaryVersion,
-		Reported:  true,
-		Enabled:   r.gate.Enabled,
-		Potential: !r.gate.Queried,
-		Alive:     alive,
-		Since:     since,
-		Expected:  spec.Component == kubelet || spec.Component == t.config.Servers,
-		Explicit:  r.gate.Explicit,
-		Crashes:   r.crashes,
+		Component:  spec.Component,
+		Name:       spec.Instance,
+		Version:    spec.BinaryVersion,
+		Reported:   true,
+		Enabled:    r.gate.Enabled,
+		Potential:  !r.gate.Queried,
+		Alive:      alive,
+		Since:      since,
+		Expected:   spec.Component == kubelet || spec.Component == t.config.Servers,
+		Explicit:   r.gate.Explicit,
+		SwitchTime: r.gate.SwitchTime,
+		Crashes:    r.crashes,
 	}
 	switch {
 	case !alive:

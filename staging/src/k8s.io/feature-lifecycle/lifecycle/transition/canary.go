@@ -51,13 +51,24 @@ func (s *step) watchRollout() {
 		return
 	}
 	wanted := s.wantedRollout()
-	if current != nil && current.Value == value && equality.Semantic.DeepEqual(current.Observed, *wanted) {
-		if !current.Halted {
+	switch {
+	case current != nil && current.Value == value && equality.Semantic.DeepEqual(current.Observed, *wanted):
+		if !current.Halted && s.evaluated(current) {
 			s.evaluateRollout(current)
 		}
-		return
+	default:
+		s.tellRollout(current, value, wanted)
+		s.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: value, Observed: *wanted.DeepCopy(), StartTime: metav1.NewMicroTime(s.now)}
 	}
+	s.holdMoment(s.Status.Rollout)
+	s.awaitMoment(s.Status.Rollout)
+}
+
+// tellRollout emits the event for a canary that begins or was changed.
+func (s *step) tellRollout(current *v1alpha1.FeatureRolloutStatus, value bool, wanted *v1alpha1.FeatureRollout) {
 	switch limits := Audience(wanted); {
+	case wanted.At != nil && limits == "":
+		s.tellSwitched(current, value, wanted)
 	case current == nil || current.Value != value:
 		s.event(false, EventRolloutStarted, "the feature is turned %s for %s%s", OnOff(value), limits, s.requested())
 	case current.Halted:
@@ -65,7 +76,6 @@ func (s *step) watchRollout() {
 	default:
 		s.event(false, EventRolloutChanged, "the rollout was changed: the feature is %s for %s%s", OnOff(value), limits, s.requested())
 	}
-	s.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: value, Observed: *wanted.DeepCopy(), StartTime: metav1.NewMicroTime(s.now)}
 }
 
 // endRollout drops the canary, if there is one, and emits an event if a user ended it.
@@ -75,10 +85,11 @@ func (s *step) endRollout(current *v1alpha1.FeatureRolloutStatus) {
 		return
 	}
 	requested := s.Status.Configured != nil && s.Status.Configured.Value == current.Value
+	removed := !rollout.Limits(s.feature.Spec.Rollout) && !s.momentRequested()
 	switch {
-	case requested && !rollout.Limits(s.feature.Spec.Rollout) && current.Halted:
+	case requested && removed && current.Halted:
 		s.event(false, EventRolloutResumed, "the rollout was removed: the feature is %s for all instances, also for those that it was halted for%s", OnOff(current.Value), s.requested())
-	case requested && !rollout.Limits(s.feature.Spec.Rollout):
+	case requested && removed:
 		s.event(false, EventRolloutChanged, "the rollout was removed: the feature is %s for all instances%s", OnOff(current.Value), s.requested())
 	case current.Halted && !requested:
 		s.event(false, EventRolloutCalledOff, "the halted rollout of %s was called off%s", OnOff(current.Value), s.requested())
@@ -97,13 +108,17 @@ func (s *step) requested() string {
 // all. A canary that is frozen neither grows nor shrinks, begins nor ends. Its health
 // is still evaluated.
 func (s *step) wantedRollout() *v1alpha1.FeatureRollout {
+	requested, current := s.feature.Spec.Rollout, s.Status.Rollout
 	if !s.frozen() {
-		return s.feature.Spec.Rollout
+		if s.momentRequested() && s.Status.Configured != nil {
+			return s.untilMoment(requested)
+		}
+		return requested
 	}
-	if s.Status.Rollout == nil {
+	if current == nil {
 		return nil
 	}
-	return &s.Status.Rollout.Observed
+	return s.observedOrCome(current)
 }
 
 // frozen returns true while spec.rollout is not for the configured value: the feature
@@ -120,8 +135,8 @@ func (s *step) frozen() bool {
 // canary returns the value that a part of the instances takes. There is no canary once
 // all users have agreed: the rest of the transition needs no trial.
 func (s *step) canary() (value, active bool) {
-	status := &s.Status
-	if !rollout.Limits(s.wantedRollout()) || status.Configured == nil ||
+	status, wanted := &s.Status, s.wantedRollout()
+	if !rollout.Limits(wanted) && (wanted == nil || wanted.At == nil) || status.Configured == nil ||
 		status.Control != v1alpha1.ControlCentral && status.Control != v1alpha1.ControlDynamic {
 		return false, false
 	}
@@ -129,7 +144,8 @@ func (s *step) canary() (value, active bool) {
 	if status.State == "" || status.State == finalState(value) {
 		return value, false
 	}
-	if !OfVersion(status.State) && len(status.Tasks) > 0 && status.Tasks[0].Name != v1alpha1.TaskWaitForUses {
+	// One that leads to the other value is about to be replaced.
+	if goal, ok := Goal(status.State); ok && goal == value && len(status.Tasks) > 0 && status.Tasks[0].Name != v1alpha1.TaskWaitForUses {
 		return value, false
 	}
 	before := rollout.Previous(status)
@@ -299,6 +315,9 @@ func (s *step) canaryHolds(goal bool) string {
 	if current.UnhealthySince != nil {
 		return "waiting for instances of the canary to return: " + current.Message
 	}
+	if !s.switchTime().IsZero() {
+		return s.awaitedSwitch(goal)
+	}
 	leftOut := func(i tracker.Instance) bool {
 		return i.Reported && !i.Potential && i.Enabled != goal && !s.includes(i)
 	}
@@ -334,10 +353,13 @@ func (s *step) canaryHolds(goal bool) string {
 
 // rolloutHalted returns why the transition is held and the next step.
 func (s *step) rolloutHalted() *holdup {
-	current := s.Status.Rollout
+	current, all := s.Status.Rollout, ""
+	if at := current.Observed.At; at != nil {
+		all = fmt.Sprintf("; one that keeps its moment is for all instances from %s on", moment(at.Time))
+	}
 	return &holdup{v1alpha1.ReasonRolloutHalted, fmt.Sprintf(
-		"the rollout was halted at %s: %s; all instances have the feature %s. Change spec.rollout (percent, components, or attempt to change nothing else) to resume it, or call it off by asking for %t",
-		current.HaltTime.UTC().Format(time.RFC3339), current.Message, OnOff(!current.Value), !current.Value)}
+		"the rollout was halted at %s: %s; all instances have the feature %s. Change spec.rollout (percent, components, at, or attempt to change nothing else) to resume it%s, or call it off by asking for %t",
+		current.HaltTime.UTC().Format(time.RFC3339), current.Message, OnOff(!current.Value), all, !current.Value)}
 }
 
 // limitedRollout returns the next step that lets a transition proceed whose value is
@@ -345,6 +367,12 @@ func (s *step) rolloutHalted() *holdup {
 func (s *step) limitedRollout() string {
 	if s.Status.Control == v1alpha1.ControlLocal {
 		return ""
+	}
+	if goal, ok := Goal(s.Status.State); ok && !s.switchTime().IsZero() {
+		return s.awaitedSwitch(goal)
+	}
+	if r := s.Status.Rollout; r != nil && r.MomentHeld {
+		return s.heldMoment(r)
 	}
 	limits := Audience(s.feature.Spec.Rollout)
 	if limits == "" {
@@ -355,7 +383,8 @@ func (s *step) limitedRollout() string {
 
 // Audience describes the instances to which a rollout gives the requested value, as
 // used by events, conditions and tools: "10 percent of the instances of the components
-// kubelet". It is "" when the value is for all (rollout.Limits), as for nil.
+// kubelet", or "all instances from 2026-11-30T12:00:00Z on". It is "" when the value is for
+// all (rollout.Limits), as for nil.
 func Audience(limited *v1alpha1.FeatureRollout) string {
 	if !rollout.Limits(limited) {
 		return ""
@@ -367,5 +396,13 @@ func Audience(limited *v1alpha1.FeatureRollout) string {
 	if len(limited.Components) > 0 {
 		audience = append(audience, "the components "+list("", limited.Components))
 	}
-	return strings.Join(audience, " of ")
+	text := strings.Join(audience, " of ")
+	switch at := limited.At; {
+	case at == nil:
+		return text
+	case limited.Percent != nil && *limited.Percent == 0:
+		return fmt.Sprintf("all instances from %s on", moment(at.Time))
+	default:
+		return fmt.Sprintf("%s, and for all from %s on", text, moment(at.Time))
+	}
 }

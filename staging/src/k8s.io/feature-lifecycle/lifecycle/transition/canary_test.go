@@ -25,6 +25,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -256,7 +257,7 @@ func TestHaltedCanaryHoldsTransition(t *testing.T) {
 	}
 	reason, message := progress(f)
 	want := "the rollout was halted at 2026-01-02T03:05:25Z: 3 of 4 kubelet that have the feature on failed (" + strings.Join(prefixed(nodes(3, true)), ", ") +
-		"), of kubelet without it 0 of 4; all instances have the feature off. Change spec.rollout (percent, components, or attempt to change nothing else) to resume it, or call it off by asking for false"
+		"), of kubelet without it 0 of 4; all instances have the feature off. Change spec.rollout (percent, components, at, or attempt to change nothing else) to resume it, or call it off by asking for false"
 	if diff := cmp.Diff(want, message); reason != v1alpha1.ReasonRolloutHalted || diff != "" {
 		t.Errorf("it says %s (-want +got):\n%s", reason, diff)
 	}
@@ -549,6 +550,7 @@ func TestCanarySettingsDecideHalt(t *testing.T) {
 
 func TestAudience(t *testing.T) {
 	percent := func(p int32) *int32 { return &p }
+	moment := metav1.NewTime(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC))
 	many := []string{"a", "b", "c", "d", "e", "f"}
 	for name, test := range map[string]struct {
 		rollout *v1alpha1.FeatureRollout
@@ -560,6 +562,10 @@ func TestAudience(t *testing.T) {
 		"a part":                 {&v1alpha1.FeatureRollout{Percent: percent(10)}, "10 percent of the instances"},
 		"all of some components": {&v1alpha1.FeatureRollout{Percent: percent(100), Components: []string{"kubelet", "kube-proxy"}}, "the components kubelet, kube-proxy"},
 		"a part of a component":  {&v1alpha1.FeatureRollout{Percent: percent(10), Components: []string{"kubelet"}}, "10 percent of the instances of the components kubelet"},
+		"all at a moment":        {&v1alpha1.FeatureRollout{Percent: percent(0), At: &moment}, "all instances from 2026-11-30T12:00:00Z on"},
+		"a moment alone":         {&v1alpha1.FeatureRollout{At: &moment}, ""},
+		"a part before it":       {&v1alpha1.FeatureRollout{Percent: percent(10), At: &moment}, "10 percent of the instances, and for all from 2026-11-30T12:00:00Z on"},
+		"a component before it":  {&v1alpha1.FeatureRollout{Percent: percent(100), Components: []string{"kubelet"}, At: &moment}, "the components kubelet, and for all from 2026-11-30T12:00:00Z on"},
 		"many components":        {&v1alpha1.FeatureRollout{Components: many}, "the components a, b, c, d, e and 1 more"},
 	} {
 		if got := Audience(test.rollout); got != test.want {

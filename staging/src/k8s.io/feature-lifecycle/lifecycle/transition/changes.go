@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
+	"k8s.io/feature-lifecycle/rollout"
 )
 
 // This file has what changes of stored Features mean for their reconciliation: whether
@@ -86,6 +87,13 @@ func Stepped(before, after *v1alpha1.FeatureStatus) bool {
 		return s.Transition.ID
 	}
 	return before.State != after.State || under(before) != under(after) || len(before.Tasks) != len(after.Tasks)
+}
+
+// Widened returns true when a transition that waits for users goes from a part of them to
+// all: those that were left out take the value, and report it.
+func Widened(before, after *v1alpha1.FeatureStatus) bool {
+	limited := func(s *v1alpha1.FeatureStatus) bool { return s.Rollout != nil && rollout.Limits(&s.Rollout.Observed) }
+	return limited(before) && !limited(after) && AwaitsUsers(after)
 }
 
 // Differs returns true while a user has another value than the state.

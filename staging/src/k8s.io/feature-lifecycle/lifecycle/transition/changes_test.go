@@ -93,6 +93,33 @@ func TestChangesOfStoredFeature(t *testing.T) {
 	}
 }
 
+// TestWidened: the end of a canary is when those report that it left out.
+func TestWidened(t *testing.T) {
+	canary := changed(func(f *v1alpha1.Feature) {
+		f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, Observed: *half()}
+	})
+	switched := changed(func(f *v1alpha1.Feature) {
+		f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, Observed: v1alpha1.FeatureRollout{At: &metav1.Time{Time: start}}}
+	})
+	all := waitsForUses()
+	for name, test := range map[string]struct {
+		before, after *v1alpha1.Feature
+		want          bool
+	}{
+		"it ends":          {canary, all, true},
+		"it begins":        {all, canary, false},
+		"it is under way":  {canary, canary, false},
+		"its moment comes": {canary, switched, true},
+		"and it ends":      {switched, all, false},
+		"there is none":    {all, all, false},
+		"all users agreed": {canary, changed(func(f *v1alpha1.Feature) { f.Status.Tasks = f.Status.Tasks[1:] }), false},
+	} {
+		if got := Widened(&test.before.Status, &test.after.Status); got != test.want {
+			t.Errorf("%s: it was widened: %t", name, got)
+		}
+	}
+}
+
 func TestOnlyCounted(t *testing.T) {
 	rests := func(change func(*v1alpha1.Feature)) *v1alpha1.Feature {
 		return changed(func(f *v1alpha1.Feature) {

@@ -59,7 +59,7 @@ func answer(f *v1alpha1.Feature, view View, at time.Time) *v1alpha1.Feature {
 func chooses(t *testing.T, f *v1alpha1.Feature, instance string, held bool) [2]bool {
 	t.Helper()
 	kubelet := rollout.Instance{Component: "kubelet", Name: instance}
-	holding, starting := rollout.Choose(f, kubelet, &held), rollout.Choose(f, kubelet, nil)
+	holding, starting := rollout.Choose(f, kubelet, &held, start), rollout.Choose(f, kubelet, nil, start)
 	if !holding.Told || !starting.Told {
 		t.Errorf("the Feature says nothing: %+v, %+v", holding, starting)
 	}
@@ -243,14 +243,14 @@ func TestNoCanaryBeginsWhileFrozen(t *testing.T) {
 			f := trial()
 			f.Spec.Rollout = nil
 			f = answer(f, View{Servers: []tracker.Server{overriding("a")}, Declared: declared}, start.Add(time.Second))
-			if got := rollout.Choose(f, rollout.Instance{Component: "kubelet", Name: outside}, nil); !got.Value {
+			if got := rollout.Choose(f, rollout.Instance{Component: "kubelet", Name: outside}, nil, start); !got.Value {
 				t.Fatalf("for all, an instance takes %+v", got)
 			}
 			f.Spec.Rollout = half()
 			tc.freeze(f)
 			held := true
 			for range 2 {
-				if got := rollout.Choose(f, rollout.Instance{Component: "kubelet", Name: outside}, &held); !got.Told || !got.Value {
+				if got := rollout.Choose(f, rollout.Instance{Component: "kubelet", Name: outside}, &held, start); !got.Told || !got.Value {
 					t.Errorf("an instance that has it takes %+v", got)
 				}
 				f = answer(f, View{Servers: tc.servers, Declared: declared}, start.Add(time.Second))

@@ -244,6 +244,9 @@ const (
 	// EventRolloutChanged: spec.rollout of a canary that is not halted was changed
 	// or removed.
 	EventRolloutChanged = "RolloutChanged"
+	// EventRolloutSwitched: the moment of a rollout has come, and all instances take the
+	// value.
+	EventRolloutSwitched = "RolloutSwitched"
 	// EventRolloutCalledOff: the value of a halted canary is no longer requested.
 	EventRolloutCalledOff = "RolloutCalledOff"
 )

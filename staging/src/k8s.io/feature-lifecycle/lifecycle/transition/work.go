@@ -42,6 +42,10 @@ func (s *step) work() {
 		// Contradictions are not watched meanwhile. A task that was held is attempted at once
 		// when it continues: pausing and resuming requests that.
 		s.Status.Tasks[0].LastAttemptTime = nil
+		if r := s.Status.Rollout; r != nil && r.Observed.At != nil && s.Status.Tasks[0].Name == v1alpha1.TaskWaitForUses {
+			// It would still say that the moment counts.
+			s.Status.Tasks[0].Message = ""
+		}
 		return
 	}
 	task := &s.Status.Tasks[0]
