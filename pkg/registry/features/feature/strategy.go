@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,7 @@ import (
 	"k8s.io/kubernetes-features/pkg/apis/features"
 	"k8s.io/kubernetes-features/pkg/apis/features/validation"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -77,6 +79,7 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	feature := obj.(*features.Feature)
 	feature.Status = features.FeatureStatus{}
 	feature.Generation = 1
+	roundMoment(feature)
 	noteRequester(ctx, feature, nil)
 }
 
@@ -84,6 +87,7 @@ func (Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 func (Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	feature, before := obj.(*features.Feature), old.(*features.Feature)
 	feature.Status = before.Status
+	roundMoment(feature)
 	if !equality.Semantic.DeepEqual(feature.Spec, before.Spec) {
 		feature.Generation = before.Generation + 1
 	}
@@ -155,13 +159,40 @@ func (s Strategy) validateEnabled(feature, before *features.Feature) field.Error
 
 // WarningsOnCreate names fields of the spec without effect.
 func (s Strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return s.warnings(obj.(*features.Feature))
+	feature := obj.(*features.Feature)
+	return append(s.warnings(feature), passed(feature, nil)...)
 }
 
 // WarningsOnUpdate names fields of the spec without effect, unchanged ones,
 // too: servers may have been restarted with other flags since.
-func (s Strategy) WarningsOnUpdate(_ context.Context, obj, _ runtime.Object) []string {
-	return s.warnings(obj.(*features.Feature))
+func (s Strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	feature := obj.(*features.Feature)
+	return append(s.warnings(feature), passed(feature, old.(*features.Feature))...)
+}
+
+// passed names a moment that has passed as it is requested: the clock of who requests it
+// may be behind.
+func passed(feature, before *features.Feature) []string {
+	at := momentOf(feature)
+	if at == nil || before != nil && at.Equal(momentOf(before)) || time.Now().Before(at.Time) {
+		return nil
+	}
+	return []string{fmt.Sprintf("spec.rollout.at: %s has passed by the server's clock: the value is for all instances at once", at.UTC().Format(time.RFC3339))}
+}
+
+// momentOf returns the requested moment, nil for none.
+func momentOf(feature *features.Feature) *metav1.Time {
+	if feature.Spec.Rollout == nil {
+		return nil
+	}
+	return feature.Spec.Rollout.At
+}
+
+// roundMoment drops fractions of a second, which are not stored.
+func roundMoment(feature *features.Feature) {
+	if at := momentOf(feature); at != nil {
+		feature.Spec.Rollout.At = ptr.To(at.Rfc3339Copy())
+	}
 }
 
 // warnings names accepted fields without effect. These are a value left over from

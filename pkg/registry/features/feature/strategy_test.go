@@ -21,6 +21,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	pkgfields "k8s.io/apimachinery/pkg/fields"
@@ -253,5 +254,38 @@ func TestSelectByControl(t *testing.T) {
 	}
 	if len(TriggerFuncs()) != 1 || len(Match(labels.Everything(), pkgfields.Everything()).IndexFields) != 1 {
 		t.Error("the watch cache keeps watchers by one field")
+	}
+}
+
+// TestMomentIsRoundedAndJudged: fractions of a second are not stored, so that the same
+// request changes nothing a second time. One that has passed is named once.
+func TestMomentIsRoundedAndJudged(t *testing.T) {
+	s := decided(v1alpha1.ControlDynamic)
+	at := func(moment time.Time) *features.Feature {
+		f := feature("ns", ptr.To(true))
+		f.Spec.Rollout = &features.FeatureRollout{At: &metav1.Time{Time: moment}}
+		return f
+	}
+	passed := time.Date(2020, 1, 1, 0, 0, 0, 5e8, time.UTC)
+	created := at(passed)
+	s.PrepareForCreate(t.Context(), created)
+	if warnings := s.WarningsOnCreate(t.Context(), created); len(warnings) != 1 || !strings.HasPrefix(warnings[0], "spec.rollout.at: 2020-01-01T00:00:00Z has passed") {
+		t.Errorf("a moment that has passed is created with %q", warnings)
+	}
+	again := at(passed)
+	s.PrepareForUpdate(t.Context(), again, created)
+	if again.Generation != created.Generation {
+		t.Errorf("the generation became %d by the same request, and was %d", again.Generation, created.Generation)
+	}
+	if warnings := s.WarningsOnUpdate(t.Context(), again, created); len(warnings) > 0 {
+		t.Errorf("a moment that is there already has %q", warnings)
+	}
+	later := at(time.Now().Add(time.Hour))
+	s.PrepareForUpdate(t.Context(), later, created)
+	if warnings := s.WarningsOnUpdate(t.Context(), later, created); len(warnings) > 0 {
+		t.Errorf("a moment that is to come has %q", warnings)
+	}
+	if warnings := s.WarningsOnUpdate(t.Context(), at(passed), later); len(warnings) != 1 {
+		t.Errorf("another moment, which has passed, has %q", warnings)
 	}
 }

@@ -106,13 +106,13 @@ func confirmed(ctx context.Context, report *features.FeatureReport, confirmation
 		if at < 0 {
 			return nil, incomplete(report, "the report does not list %s", value.Name)
 		}
-		if before := report.Spec.Features[at]; before.Enabled == value.Enabled && before.Overridden == value.Overridden {
+		if before := report.Spec.Features[at]; before.Enabled == value.Enabled && before.Overridden == value.Overridden && before.SwitchTime == value.SwitchTime {
 			continue
 		}
 		if list == nil {
 			list = slices.Clone(report.Spec.Features)
 		}
-		list[at].Enabled, list[at].Overridden = value.Enabled, value.Overridden
+		list[at].Enabled, list[at].Overridden, list[at].SwitchTime = value.Enabled, value.Overridden, value.SwitchTime
 	}
 	if list != nil {
 		report.Spec.Features = list

@@ -55,7 +55,7 @@ func confirmable(t *testing.T, r *REST) *features.FeatureReport {
 func TestConfirmationIsStoredInTheReport(t *testing.T) {
 	r := newREST(t)
 	want := confirmable(t, r)
-	values := confirmation("p1", features.ConfirmedValue{Name: "B"}, features.ConfirmedValue{Name: "A", Enabled: true, Overridden: true})
+	values := confirmation("p1", features.ConfirmedValue{Name: "B"}, features.ConfirmedValue{Name: "A", Enabled: true, Overridden: true, SwitchTime: "2026-11-30T12:00:00Z"})
 	if _, err := confirm(node(t, "n1"), r, want.Name, values, metav1.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +71,7 @@ func TestConfirmationIsStoredInTheReport(t *testing.T) {
 		t.Errorf("the answer is %+v, and the report has the version %s", answer.ObjectMeta, got.ResourceVersion)
 	}
 	want.Spec.Features[0].Enabled, want.Spec.Features[0].Overridden, want.Spec.Features[1].Enabled = true, true, false
+	want.Spec.Features[0].SwitchTime = "2026-11-30T12:00:00Z"
 	want.Generation, want.ResourceVersion = 2, got.ResourceVersion
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the report (-want +got):\n%s", diff)
@@ -103,6 +104,7 @@ func TestConfirmationsThatAreRefused(t *testing.T) {
 		"no process":             {want.Name, node(t, "n1"), confirmation("", a), apierrors.IsInvalid, "spec.process: Required"},
 		"no values":              {want.Name, node(t, "n1"), confirmation("p1"), apierrors.IsInvalid, "spec.values: Required"},
 		"a gate twice":           {want.Name, node(t, "n1"), confirmation("p1", a, a), apierrors.IsInvalid, `spec.values[1].name: Duplicate value: "A"`},
+		"a moment in words":      {want.Name, node(t, "n1"), confirmation("p1", features.ConfirmedValue{Name: "A", SwitchTime: "noon"}), apierrors.IsInvalid, "spec.values[0].switchTime: Invalid value"},
 		"another name":           {want.Name, node(t, "n1"), misnamed, apierrors.IsBadRequest, `the URL names report "kubelet.n1"`},
 	} {
 		if _, err := confirm(tc.ctx, r, tc.of, tc.body); !tc.is(err) || !strings.Contains(err.Error(), tc.says) {

@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -228,7 +229,7 @@ const (
 	// maxJSONEvent is what it is for other clients. With a name of 50 characters, what all
 	// objects have is more than 300 bytes in JSON: type, kind, name, namespace, uid, resource
 	// version and creation time.
-	maxJSONEvent = 500
+	maxJSONEvent = 520
 )
 
 // longName has 50 characters, as many as the longest gates of Kubernetes.
@@ -264,7 +265,9 @@ func TestEventIsSmall(t *testing.T) {
 	stored := created(flow(t), t, r, applied)
 	canary := stored.DeepCopy()
 	canary.Previous, canary.Rollout = ptr.To(false), &features.FeatureRollout{Percent: ptr.To[int32](25), Components: []string{"kube-proxy", "kubelet"}}
-	for name, v := range map[string]*features.FeatureValue{"for all": stored, "for a part": canary} {
+	together := canary.DeepCopy()
+	together.Rollout.At = ptr.To(metav1.NewTime(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)))
+	for name, v := range map[string]*features.FeatureValue{"for all": stored, "for a part": canary, "for a part, and for all later": together} {
 		v.ResourceVersion = strconv.Itoa(123456789)
 		protobuf, json := event(t, runtime.ContentTypeProtobuf, v), event(t, runtime.ContentTypeJSON, v)
 		t.Logf("an event %s has %d bytes as protobuf and %d as JSON: %s", name, len(protobuf), len(json), json)
@@ -291,6 +294,10 @@ func TestTable(t *testing.T) {
 		}, []any{"A", "Central", "off", "25% of kubelet,kube-proxy", "on", "<unknown>", "7", "12s"}},
 		"for a component": {&features.FeatureValue{ObjectMeta: metav1.ObjectMeta{Name: "A"}, Control: features.ControlDynamic, Rollout: &features.FeatureRollout{Components: []string{"kubelet"}}},
 			[]any{"A", "Dynamic", "off", "100% of kubelet", "<none>", "<unknown>", "", "0s"}},
+		"for all at a moment": {&features.FeatureValue{
+			ObjectMeta: metav1.ObjectMeta{Name: "A"}, Control: features.ControlDynamic, Value: true, Previous: ptr.To(false),
+			Rollout: &features.FeatureRollout{Percent: ptr.To[int32](0), At: ptr.To(metav1.NewTime(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)))},
+		}, []any{"A", "Dynamic", "on", "0%, all at 2026-11-30T12:00:00Z", "off", "<unknown>", "", "0s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows, err := printValue(tc.value, printers.GenerateOptions{})

@@ -19,6 +19,7 @@ package storage
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,6 +79,9 @@ func rolloutOf(rollout *features.FeatureRollout) string {
 	text := strconv.Itoa(int(percent)) + "%"
 	if len(rollout.Components) > 0 {
 		text += " of " + strings.Join(rollout.Components, ",")
+	}
+	if rollout.At != nil {
+		text += ", all at " + rollout.At.UTC().Format(time.RFC3339)
 	}
 	return text
 }
