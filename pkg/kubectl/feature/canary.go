@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/printers"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
@@ -36,8 +37,12 @@ func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 		fmt.Fprintf(to, "%s:\t%s\n", name, palette.paint(c, printable(text)))
 	}
 	if r := f.Spec.Rollout; r != nil {
-		line("Percent", fmt.Sprint(ptr.Deref(r.Percent, 100)))
-		line("Components", cmp.Or(strings.Join(r.Components, ", "), "all"))
+		if r.At != nil {
+			line("For all at", r.At.UTC().Format(time.RFC3339)+" ("+fromNow(r.At.Time)+")")
+		} else {
+			line("Percent", fmt.Sprint(ptr.Deref(r.Percent, 100)))
+			line("Components", cmp.Or(strings.Join(r.Components, ", "), "all"))
+		}
 		line("Attempt", fmt.Sprint(r.Attempt))
 	}
 	r := f.Status.Rollout
@@ -47,6 +52,9 @@ func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 	}
 	line("Value", transition.OnOff(r.Value))
 	line("Begun", ago(r.StartTime.Time)+" ago")
+	if moment := f.Spec.Rollout; moment != nil && moment.At != nil {
+		line("Now", momentNow(r))
+	}
 	switch {
 	case r.Halted:
 		halted := "yes"
@@ -63,12 +71,26 @@ func printRollout(w io.Writer, palette palette, f *v1alpha1.Feature) error {
 	return to.Flush()
 }
 
+// momentNow says for whom the value is, and whether its moment counts.
+func momentNow(r *v1alpha1.FeatureRolloutStatus) string {
+	switch audience := transition.Audience(&r.Observed); {
+	case r.Halted:
+		return "for none: it was halted"
+	case audience == "":
+		return "for all instances"
+	case r.MomentHeld:
+		return "for those that have it; the moment does not count while the feature is paused, its other value is requested, or the canary is suspected"
+	default:
+		return "for " + audience
+	}
+}
+
 // noCanary returns the reason why no canary is under way.
 func noCanary(f *v1alpha1.Feature) string {
 	switch {
 	case f.Spec.Rollout == nil:
 		return "the value is for all instances"
-	case transition.Audience(f.Spec.Rollout) == "":
+	case requestedFor(f.Spec.Rollout, time.Now()) == "":
 		return "spec.rollout does not limit the value"
 	case f.Spec.Paused:
 		return "spec.paused holds the feature"

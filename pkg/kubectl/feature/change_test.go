@@ -20,10 +20,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -141,6 +143,7 @@ func TestRollout(t *testing.T) {
 			"rollout MaxUnavailableStatefulSet --dry-run=server",
 			"rollout MaxUnavailableStatefulSet --percent=5 -o json",
 			"rollout MaxUnavailableStatefulSet -o name",
+			"rollout SchedulerAsyncPreemption --at=5",
 			"rollout Missing",
 		))
 		if len(c.patches) > 0 {
@@ -152,6 +155,8 @@ func TestRollout(t *testing.T) {
 // TestRolloutChanges shows that what is not named stays.
 func TestRolloutChanges(t *testing.T) {
 	was := v1alpha1.FeatureRollout{Percent: ptr.To[int32](25), Components: []string{"kube-scheduler", "kubelet"}, Attempt: 1}
+	moment, hence := metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), metav1.Time{}
+	inBubble(t, func(*testing.T) { hence = metav1.NewTime(time.Now().UTC().Add(time.Hour)) })
 	for name, tc := range map[string]struct {
 		args []string
 		want v1alpha1.FeatureRollout
@@ -162,6 +167,9 @@ func TestRolloutChanges(t *testing.T) {
 		"all components":        {[]string{"--components="}, v1alpha1.FeatureRollout{Percent: was.Percent, Attempt: 1}},
 		"again":                 {[]string{"--retry"}, v1alpha1.FeatureRollout{Percent: was.Percent, Components: was.Components, Attempt: 2}},
 		"again, for fewer":      {[]string{"--retry", "--percent=5"}, v1alpha1.FeatureRollout{Percent: ptr.To[int32](5), Components: was.Components, Attempt: 2}},
+		"a moment":              {[]string{"--at=2030-01-01T00:00:00Z"}, v1alpha1.FeatureRollout{Attempt: 1, At: &moment}},
+		"a moment from now":     {[]string{"--at=1h"}, v1alpha1.FeatureRollout{Attempt: 1, At: &hence}},
+		"again, at a moment":    {[]string{"--retry", "--at=1h"}, v1alpha1.FeatureRollout{Attempt: 2, At: &hence}},
 		"for all, in all parts": {[]string{"--percent=100", "--components="}, v1alpha1.FeatureRollout{Percent: ptr.To[int32](100), Attempt: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,4 +188,51 @@ func TestRolloutChanges(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRolloutWithMoment shows a rollout for all at a moment, and what else changes it.
+func TestRolloutWithMoment(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		moment := metav1.NewTime(time.Now().UTC().Add(time.Hour).Truncate(time.Second))
+		c := newCluster(t, dynamic("A", v1alpha1.StateTurningOn, func(f *v1alpha1.Feature) {
+			f.Spec.Enabled, f.Spec.Rollout = ptr.To(true), &v1alpha1.FeatureRollout{At: &moment}
+			f.Status.Configured = &v1alpha1.FeatureConfiguration{Value: true, Source: v1alpha1.SourceAPI}
+			f.Status.Rollout = &v1alpha1.FeatureRolloutStatus{Value: true, StartTime: metav1.NewMicroTime(time.Now()),
+				Observed: v1alpha1.FeatureRollout{Percent: ptr.To[int32](20), Components: []string{"kubelet"}, At: &moment}}
+		}))
+		shows := func(want string) {
+			t.Helper()
+			if out, _ := c.run("rollout", "A"); !strings.Contains(out, want) {
+				t.Errorf("it shows\n%s\nwant %q in it", out, want)
+			}
+		}
+		shows("(in 60m)")
+		shows("for 20 percent of the instances of the components kubelet, and for all from " + moment.Format(time.RFC3339) + " on")
+		change := func(change func(*v1alpha1.Feature)) {
+			f := c.get("A")
+			change(f)
+			c.store(f)
+		}
+		change(func(f *v1alpha1.Feature) { f.Status.Rollout.MomentHeld = true })
+		shows("for those that have it; the moment does not count while")
+		if out, code := c.run("rollout", "A", "--percent=50", "--dry-run=server"); code != ExitDone {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+		if want := `"spec":{"rollout":{"at":null,"components":["kubelet"],"percent":50}}`; !strings.Contains(c.patches[0], want) {
+			t.Errorf("it wrote %s, want %s in it", c.patches[0], want)
+		}
+		passed := metav1.NewTime(time.Now().UTC().Add(-time.Hour).Truncate(time.Second))
+		change(func(f *v1alpha1.Feature) {
+			f.Spec.Rollout.At, f.Status.Rollout.Observed.At, f.Status.Rollout.MomentHeld = &passed, &passed, false
+			f.Status.Rollout.Halted, f.Status.Rollout.HaltTime, f.Status.Rollout.Message = true, &passed, "2 of 3 died"
+		})
+		shows("for none: it was halted")
+		if out, code := c.run("rollout", "A", "--retry"); code != ExitFailed || !strings.Contains(out, "has passed, so another attempt would give the value to all instances at once; set another one with --at") {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+		change(func(f *v1alpha1.Feature) { f.Status.Rollout = nil })
+		shows("no: spec.rollout does not limit the value")
+		change(func(f *v1alpha1.Feature) { f.Spec.Rollout.At, f.Spec.Paused = &moment, true })
+		shows("no: spec.paused holds the feature")
+	})
 }

@@ -54,7 +54,9 @@ func (d dryRun) wanted() bool { return d == dryRunServer }
 
 // options returns those of a patch.
 func (d dryRun) options() metav1.PatchOptions {
-	options := metav1.PatchOptions{FieldManager: fieldManager}
+	// A server of a version without a field has to refuse it: without spec.rollout.at the value
+	// would be for all at once.
+	options := metav1.PatchOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
 	if d.wanted() {
 		options.DryRun = []string{metav1.DryRunAll}
 	}

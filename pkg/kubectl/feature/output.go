@@ -125,6 +125,14 @@ func ago(t time.Time) string {
 	return duration.HumanDuration(time.Since(t))
 }
 
+// fromNow returns how far away a moment is: "in 5m" or "5m ago".
+func fromNow(t time.Time) string {
+	if left := time.Until(t); left > 0 {
+		return "in " + duration.HumanDuration(left)
+	}
+	return ago(t) + " ago"
+}
+
 // orNone returns the text, or none when it is empty.
 func orNone(text string) string {
 	if text == "" {

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -111,7 +112,7 @@ func (r request) patch() ([]byte, error) {
 	case r.enabled == nil:
 		spec["rollout"] = nil
 	case r.rollout != nil:
-		rollout := map[string]any{"percent": r.rollout.Percent, "components": nil}
+		rollout := map[string]any{"percent": r.rollout.Percent, "components": nil, "at": r.rollout.At}
 		if len(r.rollout.Components) > 0 {
 			rollout["components"] = r.rollout.Components
 		}
@@ -123,7 +124,7 @@ func (r request) patch() ([]byte, error) {
 // remarks returns other parts of the spec that affect the request.
 func (r request) remarks(f *v1alpha1.Feature) []string {
 	var remarks []string
-	if limits := transition.Audience(f.Spec.Rollout); limits != "" && r.enabled != nil && r.rollout == nil {
+	if limits := requestedFor(f.Spec.Rollout, time.Now()); limits != "" && r.enabled != nil && r.rollout == nil {
 		remarks = append(remarks, fmt.Sprintf("spec.rollout is left as it is and gives the value to %s; --percent=100 gives it to all", limits))
 	}
 	if f.Spec.Paused {
@@ -191,6 +192,17 @@ func (r request) outcome(f *v1alpha1.Feature, generation int64) outcome {
 	default:
 		return underWay
 	}
+}
+
+// requestedFor describes the instances to which spec.rollout gives a value, "" for all.
+func requestedFor(requested *v1alpha1.FeatureRollout, now time.Time) string {
+	if requested != nil && requested.At != nil {
+		if !now.Before(requested.At.Time) {
+			return ""
+		}
+		return fmt.Sprintf("all instances from %s on", requested.At.UTC().Format(time.RFC3339))
+	}
+	return transition.Audience(requested)
 }
 
 // onTrial is true when the servers give a value to those that spec.rollout names.

@@ -40,7 +40,9 @@ The request is stored in spec.enabled of each Feature, and all processes follow 
 names in --dynamic-features can be changed so; for any other the command names the next step. Nothing is written unless all
 features can be changed.
 
-An existing spec.rollout is left as it is. --percent and --components replace it as a whole: what is not given does not limit.
+An existing spec.rollout is left as it is. --percent, --components and --at replace it as a whole: what is not given does not limit.
+With --at all instances get to know the moment and confirm it, and switch together then; until then those have the value that a
+canary gave it to, none without one.
 
 The command ends when the servers have answered what becomes of the request. With --wait it follows the transition until the
 feature has its final state, or user action is needed: a task is blocked, the rollout was halted, or the feature is paused. Where
@@ -60,6 +62,9 @@ was over; 3 the command failed or was refused.`
 
   # Turn it on in a quarter of all controller managers and schedulers
   kubectl feature enable ContainerStopSignals --percent=25 --components=kube-controller-manager,kube-scheduler
+
+  # Turn it on everywhere together, in five minutes
+  kubectl feature enable ContainerStopSignals --at=5m --wait --timeout=10m
 
   # Ask the server whether it would accept that
   kubectl feature enable ContainerStopSignals --dry-run=server`
@@ -90,6 +95,7 @@ type setOptions struct {
 	request    request
 	percent    int32
 	components []string
+	at         string
 	wait       bool
 	timeout    time.Duration
 	dryRun     dryRun
@@ -149,6 +155,7 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 	if enabled != nil {
 		cmd.Flags().Int32Var(&o.percent, "percent", 100, "The share of the instances that take the value, 0 to 100. Replaces spec.rollout.")
 		cmd.Flags().StringSliceVar(&o.components, "components", nil, "The components whose instances take the value, for example kube-scheduler; all without it. Replaces spec.rollout.")
+		cmd.Flags().StringVar(&o.at, "at", "", atUsage+" Replaces spec.rollout.")
 		completeList(cmd, "components", b.components)
 	}
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Follow the transition until its end, or until user action is needed.")
@@ -160,10 +167,22 @@ func newSet(b *base, verb string, enabled *bool) *cobra.Command {
 // complete validates the flags and makes the client.
 func (o *setOptions) complete(b *base, cmd *cobra.Command) (err error) {
 	flags := cmd.Flags()
-	if flags.Changed("percent") || flags.Changed("components") {
+	if flags.Changed("percent") || flags.Changed("components") || flags.Changed("at") {
 		o.request.rollout = &v1alpha1.FeatureRollout{Components: o.components}
 		if flags.Changed("percent") {
 			o.request.rollout.Percent = &o.percent
+		}
+	}
+	if flags.Changed("at") {
+		now, timeout := time.Now(), time.Duration(-1)
+		if o.wait {
+			timeout = o.timeout
+		}
+		if o.request.rollout.At, err = parseMoment(o.at, now); err != nil {
+			return err
+		}
+		if err := checkMoment(cmd, o.request.rollout.At, timeout, now); err != nil {
+			return err
 		}
 	}
 	if err := checkLimits(o.percent, o.components); err != nil {

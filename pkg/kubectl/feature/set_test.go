@@ -361,6 +361,7 @@ func TestRequests(t *testing.T) {
 	limited := func(f *v1alpha1.Feature) {
 		f.Spec.Rollout = &v1alpha1.FeatureRollout{Percent: ptr.To[int32](10), Components: []string{"kubelet"}, Attempt: 3}
 	}
+	moment, passed := metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), metav1.NewTime(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC))
 	for name, tc := range map[string]struct {
 		args    []string
 		feature *v1alpha1.Feature
@@ -370,18 +371,34 @@ func TestRequests(t *testing.T) {
 	}{
 		"a share": {
 			[]string{"enable", "A", "--percent=25"}, dynamic("A", v1alpha1.StateOff),
-			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"components":null,"percent":25}}}`, "",
+			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"at":null,"components":null,"percent":25}}}`, "",
 			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](25)},
 		},
 		"no instance": {
 			[]string{"enable", "A", "--percent=0"}, dynamic("A", v1alpha1.StateOff),
-			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"components":null,"percent":0}}}`, "",
+			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"at":null,"components":null,"percent":0}}}`, "",
 			&v1alpha1.FeatureRollout{Percent: ptr.To[int32](0)},
 		},
 		"components instead of a share": {
 			[]string{"disable", "A", "--components=kube-scheduler,kubelet"}, dynamic("A", v1alpha1.StateOn, limited),
-			`A by kubectl-feature: {"spec":{"enabled":false,"rollout":{"components":["kube-scheduler","kubelet"],"percent":null}}}`, "",
+			`A by kubectl-feature: {"spec":{"enabled":false,"rollout":{"at":null,"components":["kube-scheduler","kubelet"],"percent":null}}}`, "",
 			&v1alpha1.FeatureRollout{Components: []string{"kube-scheduler", "kubelet"}, Attempt: 3},
+		},
+		"all together": {
+			[]string{"enable", "A", "--at=2030-01-01T01:00:00+01:00"}, dynamic("A", v1alpha1.StateOff, limited),
+			`A by kubectl-feature: {"spec":{"enabled":true,"rollout":{"at":"2030-01-01T00:00:00Z","components":null,"percent":null}}}`, "",
+			&v1alpha1.FeatureRollout{At: &moment, Attempt: 3},
+		},
+		"a rollout whose moment has passed": {
+			[]string{"enable", "A"}, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.Spec.Rollout = &v1alpha1.FeatureRollout{At: &passed} }),
+			`A by kubectl-feature: {"spec":{"enabled":true}}`, "",
+			&v1alpha1.FeatureRollout{At: &passed},
+		},
+		"a rollout whose moment is to come": {
+			[]string{"enable", "A"}, dynamic("A", v1alpha1.StateOff, func(f *v1alpha1.Feature) { f.Spec.Rollout = &v1alpha1.FeatureRollout{At: &moment} }),
+			`A by kubectl-feature: {"spec":{"enabled":true}}`,
+			"spec.rollout is left as it is and gives the value to all instances from 2030-01-01T00:00:00Z on; --percent=100 gives it to all",
+			&v1alpha1.FeatureRollout{At: &moment},
 		},
 		"a rollout that is there": {
 			[]string{"enable", "A"}, dynamic("A", v1alpha1.StateOff, limited),
@@ -469,6 +486,11 @@ func TestRefusals(t *testing.T) {
 			"there is no feature Widgets in kube-system; kubectl feature list -n kube-system lists all; the features of operators are in their own namespaces (--namespace)"},
 		"no name":               {nil, []string{"enable"}, "kubectl feature enable needs the NAME of a feature; kubectl feature list shows all"},
 		"a percentage too high": {nil, []string{"enable", "A", "--percent=101"}, "--percent=101 is not between 0 and 100"},
+		"a moment in words":     {nil, []string{"enable", "A", "--at=noon"}, `--at="noon" is neither a time in RFC 3339, for example 2026-11-30T12:00:00Z, nor a duration such as 5m`},
+		"a moment that passed":  {nil, []string{"disable", "A", "--at=1999-12-31T23:59:59Z"}, "--at=1999-12-31T23:59:59Z has passed; leave it out for all instances to take the value now"},
+		"a moment before now":   {nil, []string{"enable", "A", "--at=-5m"}, "--at=-5m has passed; leave it out for all instances to take the value now"},
+		"a moment for some":     {nil, []string{"enable", "A", "--at=5m", "--components=kubelet"}, "--at is for all instances: until then those have the value that have it now; leave out --percent and --components, or begin a canary with them and give it the moment later (kubectl feature rollout NAME --at)"},
+		"a wait that is short":  {nil, []string{"enable", "A", "--at=2999-01-01T00:00:00Z", "--wait"}, "--timeout=5m0s ends before 2999-01-01T00:00:00Z; make it longer, or leave out --wait"},
 		"an empty component":    {nil, []string{"enable", "A", "--components=a,"}, "--components has an empty name; write it like kube-scheduler,kube-controller-manager"},
 		"another dry run":       {nil, []string{"enable", "A", "--dry-run=client"}, "--dry-run=client is neither none nor server; use --dry-run=server, which has the server judge and stores nothing"},
 		"a dry run that waits":  {nil, []string{"enable", "A", "--dry-run=server", "--wait"}, "--wait waits for nothing with --dry-run=server, which stores nothing; leave one of them out"},
@@ -727,7 +749,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 		}
 		want := []string{
 			"GET " + path,
-			"PATCH " + path + `?dryRun=All&fieldManager=kubectl-feature application/merge-patch+json {"spec":{"enabled":true,"rollout":{"components":null,"percent":5}}}`,
+			"PATCH " + path + `?dryRun=All&fieldManager=kubectl-feature&fieldValidation=Strict application/merge-patch+json {"spec":{"enabled":true,"rollout":{"at":null,"components":null,"percent":5}}}`,
 		}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
