@@ -277,7 +277,7 @@ func (s *source) follow(feature *v1alpha1.Feature) {
 	if users := counted(feature); users > 0 {
 		s.users = users
 	}
-	choice := rollout.Choose(feature, s.instance, s.held)
+	choice := rollout.Choose(feature, s.instance, s.held, time.Now())
 	if !choice.Told || s.held != nil && *s.held == choice.Value {
 		return
 	}
