@@ -298,7 +298,7 @@ test-load: shards-tool ## Run the quick tests RUNS times beside two busy process
 MUTATION ?=
 
 .PHONY: test-mutations
-test-mutations: ## Break twenty lines of the product, one at a time, and see that tests fail; MUTATION=name takes one.
+test-mutations: ## Break some twenty lines of the product, one at a time, and see that tests fail; MUTATION=name takes one.
 	@mkdir -p $(TOOLS)
 	@go build -o $(TOOLS)/mutations ./hack/mutations
 	@$(TOOLS)/mutations -all -only '$(MUTATION)'

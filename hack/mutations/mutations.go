@@ -138,9 +138,27 @@ var mutations = []Mutation{
 	},
 	{
 		Name: "values-halted", Area: "values", File: library + "rollout/rollout.go",
-		Old:   "\tcase Halted(status):\n",
-		New:   "\tcase Halted(status) && !dynamic:\n",
+		Old:   "\tif Halted(status) {\n",
+		New:   "\tif Halted(status) && !dynamic {\n",
 		Wrong: "instances keep the value of a canary that was halted",
+	},
+	{
+		Name: "values-held-moment", Area: "values", File: library + "rollout/rollout.go",
+		Old:   "\tif limited && !unanswered && !r.MomentHeld {\n",
+		New:   "\tif limited && !unanswered {\n",
+		Wrong: "instances switch at a moment that the server holds",
+	},
+	{
+		Name: "values-moment-come", Area: "values", File: library + "lifecycle/transition/moment.go",
+		Old:   "\tcase !come || current.UnhealthySince != nil:\n",
+		New:   "\tcase !come && rollout.Limits(observed):\n",
+		Wrong: "a suspected canary is for all at its moment",
+	},
+	{
+		Name: "values-moment-called-off", Area: "values", File: library + "lifecycle/tracker/aggregate.go",
+		Old:   "\t\tcase i.Enabled == wanted && i.SwitchTime == \"\":\n",
+		New:   "\t\tcase i.Enabled == wanted:\n",
+		Wrong: "tasks run while users will take the other value by themselves",
 	},
 	{
 		Name: "plugin-generation", Area: "plugin", File: "pkg/kubectl/feature/wait.go",
