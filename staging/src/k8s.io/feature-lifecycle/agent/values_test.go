@@ -238,7 +238,7 @@ func TestMomentIsKeptOnDisk(t *testing.T) {
 					t.Fatalf("values come from %s", origin)
 				}
 				before.expect("before the moment", false)
-				time.Sleep(tc.away)
+				after(tc.away)
 
 				w := newWorld(t)
 				w.config.File = path
@@ -248,8 +248,7 @@ func TestMomentIsKeptOnDisk(t *testing.T) {
 				}
 				w.expect("without a server", tc.want)
 				w.run()
-				time.Sleep(time.Until(moment.Time))
-				synctest.Wait()
+				after(time.Until(moment.Time))
 				w.expect("after the moment, without a server", true)
 			})
 		})
