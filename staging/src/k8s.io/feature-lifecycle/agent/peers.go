@@ -50,7 +50,9 @@ func (s *Syncer) countPeers() {
 			counted[name] = s.uses[name]
 		}
 		told, ok := s.chosen[name]
-		peers[name] = changing(feature, counted[name], told.Value, ok)
+		// Whoever gets to know a moment, or that it does not count, reports that.
+		moment := waits(feature) || !s.before[name].SwitchTime.IsZero()
+		peers[name] = changing(feature, counted[name], told.Value, ok, moment)
 	}
 	for name := range s.values {
 		if value := s.valueOf(name); value != nil {
@@ -69,8 +71,8 @@ func waits(feature *v1alpha1.Feature) bool {
 }
 
 // changing returns for how many users a value is new. If the Feature specifies none, each
-// user takes its own, which is unknown here.
-func changing(feature *v1alpha1.Feature, counted []v1alpha1.FeatureUse, value, told bool) int {
+// user takes its own, which is unknown here. With a moment it is one for all.
+func changing(feature *v1alpha1.Feature, counted []v1alpha1.FeatureUse, value, told, moment bool) int {
 	status := &feature.Status
 	// When a canary is aborted, those outside of it have the value already.
 	limited := told && status.Configured != nil && value == status.Configured.Value && !rollout.Halted(status)
@@ -78,12 +80,10 @@ func changing(feature *v1alpha1.Feature, counted []v1alpha1.FeatureUse, value, t
 		before := rollout.Previous(status)
 		limited = before == nil || *before != value
 	}
-	// Whoever gets to know a moment, or that it does not count, reports that.
-	moments := waits(feature)
 	users := 0.0
 	for _, use := range counted {
 		switch {
-		case moments:
+		case moment:
 			users += float64(use.Count)
 		case told && use.Enabled != nil && *use.Enabled == value:
 		case limited:

@@ -127,7 +127,7 @@ func TestPeersOfRolloutExcludeOthers(t *testing.T) {
 		"to values of processes' own":   {feature("A", v1alpha1.ControlDynamic, true), false, false, 5052},
 		"to those, from a server's own": {&v1alpha1.Feature{}, false, false, 5052},
 	} {
-		if got := changing(test.feature, users, test.value, test.told); got != test.want {
+		if got := changing(test.feature, users, test.value, test.told, waits(test.feature)); got != test.want {
 			t.Errorf("%s: %d processes, want %d", name, got, test.want)
 		}
 	}

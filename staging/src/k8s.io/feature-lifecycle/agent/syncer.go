@@ -85,6 +85,8 @@ type Syncer struct {
 	unpublished              map[string]string
 	// chosen is what this process takes from each Feature.
 	chosen map[string]choice
+	// before is what chosen was before it changed last.
+	before map[string]choice
 	// switched has the moments at which the process took the other value of a Feature by
 	// itself. A clock that is set back before one does not take it back.
 	switched map[string]time.Time
@@ -364,6 +366,9 @@ func (s *Syncer) apply(ctx context.Context) {
 		take(name)
 	}
 	changed := s.outcomes == nil || !maps.Equal(chosen, s.chosen)
+	if changed {
+		s.before = s.chosen
+	}
 	s.chosen = chosen
 	s.countPeers()
 	s.setOrigin(FromServer)

@@ -203,6 +203,16 @@ func TestMomentOfFeatureIsAwaited(t *testing.T) {
 				}
 				after(time.Minute)
 				w.expect("after the moment", !calledOff)
+				if calledOff {
+					f = at(40, used(feature("A", v1alpha1.ControlDynamic, false), 0, 10))
+					w.put(used(at(35, awaiting(metav1.NewTime(moment.Add(time.Hour)))), 70))
+					after(time.Second)
+					w.put(f)
+					after(time.Second)
+					if n := w.s.Peers("A"); n != 10 {
+						t.Errorf("%d peers when the moment goes away with its rollout, want all 10", n)
+					}
+				}
 			})
 		})
 	}

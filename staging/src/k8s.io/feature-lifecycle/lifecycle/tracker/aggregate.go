@@ -161,14 +161,17 @@ func firstNames(examples []string, i Instance) []string {
 
 // Wait lists the instances that hold a transition.
 type Wait struct {
-	// Opposing are instances with another value than the one wanted, or that take it by
-	// themselves at a moment, named <component>/<name>, sorted. Live ones have no time
-	// limit, others hold until their grace period ends.
+	// Opposing are instances with another value than the one wanted, named
+	// <component>/<name>, sorted. Live ones have no time limit, others hold until their
+	// grace period ends.
 	Opposing []string
+	// Switching are instances with the value wanted that take the other one by themselves
+	// at a moment, as Opposing.
+	Switching []string
 	// Missing are instances that should exist and never reported and still
 	// hold the transition.
 	Missing []string
-	// Away are those of Opposing that are not alive. AwayUntil and MissingUntil are when
+	// Away are those of Opposing and Switching that are not alive. AwayUntil and MissingUntil are when
 	// the last of Away and of Missing stops holding the transition, unless it returns.
 	// They are zero where there are none, or where time alone changes nothing.
 	Away                    []string
@@ -179,7 +182,10 @@ type Wait struct {
 }
 
 // Over returns true when no instance holds the transition.
-func (w Wait) Over() bool { return len(w.Opposing) == 0 && len(w.Missing) == 0 }
+func (w Wait) Over() bool { return w.Holding() == 0 }
+
+// Holding returns how many instances hold the transition.
+func (w Wait) Holding() int { return len(w.Opposing) + len(w.Switching) + len(w.Missing) }
 
 // Waiting returns the instances that hold a transition to the value wanted that began
 // at start (KEP-3920, "Waiting for uses").
@@ -190,8 +196,12 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 			wait.Until = t
 		}
 	}
-	var opposing, missing, away []Instance
+	var opposing, switching, missing, away []Instance
 	for _, i := range instances {
+		opposes := &opposing
+		if i.Enabled == wanted {
+			opposes = &switching
+		}
 		switch {
 		case !i.Reported:
 			// Time before the transition does not count against a process that had nothing to
@@ -205,22 +215,21 @@ func Waiting(instances []Instance, wanted bool, start time.Time, settings Settin
 				wait.MissingUntil = later(wait.MissingUntil, end)
 			}
 		case i.Enabled == wanted && i.SwitchTime == "":
-			// One that takes the other value by itself at a moment opposes, too.
 		case i.Potential:
 			if end := later(i.Since, start).Add(settings.ReportPeriod); i.Alive && now.Before(end) {
-				opposing = append(opposing, i)
+				*opposes = append(*opposes, i)
 				until(end)
 			}
 		case i.Alive:
-			opposing = append(opposing, i)
+			*opposes = append(*opposes, i)
 		case !settings.stale(i, now):
-			opposing, away = append(opposing, i), append(away, i)
+			*opposes, away = append(*opposes, i), append(away, i)
 			end := i.Since.Add(settings.Grace)
 			until(end)
 			wait.AwayUntil = later(wait.AwayUntil, end)
 		}
 	}
-	wait.Opposing, wait.Missing, wait.Away = fullNames(opposing), fullNames(missing), fullNames(away)
+	wait.Opposing, wait.Switching, wait.Missing, wait.Away = fullNames(opposing), fullNames(switching), fullNames(missing), fullNames(away)
 	return wait
 }
 

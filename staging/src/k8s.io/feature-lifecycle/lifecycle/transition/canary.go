@@ -141,6 +141,10 @@ func (s *step) canary() (value, active bool) {
 		return false, false
 	}
 	value = status.Configured.Value
+	if status.Rollout == nil && wanted.At != nil && s.calledOff() {
+		// The moment belongs to the other value, which servers cannot answer yet.
+		return value, false
+	}
 	if status.State == "" || status.State == finalState(value) {
 		return value, false
 	}

@@ -288,8 +288,9 @@ func TestCalledOffMomentIsWaitedFor(t *testing.T) {
 			t.Fatalf("%s later the feature is %s with %q", after, f.Status.State, taskNames(f.Status))
 		}
 	}
-	if message := f.Status.Tasks[0].Message; !strings.Contains(message, "kubelet/n1") {
-		t.Errorf("the task says %q", message)
+	task := f.Status.Tasks[0]
+	if task.Message != "waiting for 1 user that still switches at the moment that was called off: kubelet/n1" || task.Done != 0 || task.Total != 1 {
+		t.Errorf("the task is %+v", task)
 	}
 }
 

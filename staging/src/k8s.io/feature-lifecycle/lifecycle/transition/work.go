@@ -89,10 +89,10 @@ func (s *step) waitForUses(task *v1alpha1.FeatureTask) {
 		start = s.Status.Transition.StartTime.Time
 	}
 	wait := tracker.Waiting(s.view.Instances, goal, start, s.settings.Settings, s.now)
-	holding := len(wait.Opposing) + len(wait.Missing)
+	holding := wait.Holding()
 	task.Total = int64(holding)
 	for _, i := range s.view.Instances {
-		if !i.Potential && i.Reported && i.Enabled == goal {
+		if !i.Potential && i.Reported && i.Enabled == goal && i.SwitchTime == "" {
 			task.Total += int64(i.Count())
 		}
 	}
@@ -126,6 +126,12 @@ func waitMessage(wait tracker.Wait, goal bool) string {
 	message := ""
 	if len(wait.Opposing) > 0 {
 		message = fmt.Sprintf("waiting for %s the feature %s: %s", phrase.Count(len(wait.Opposing), "user that has", "users that have"), OnOff(!goal), list("", wait.Opposing))
+	}
+	if n := len(wait.Switching); n > 0 {
+		if message != "" {
+			message += "; "
+		}
+		message += fmt.Sprintf("waiting for %s at the moment that was called off: %s", phrase.Count(n, "user that still switches", "users that still switch"), list("", wait.Switching))
 	}
 	if n := len(wait.Away); n > 0 {
 		message += fmt.Sprintf("; of these %s no sign of life, and the last of them is waited for until %s: %s", phrase.Count(n, "shows", "show"), moment(wait.AwayUntil), list("", wait.Away))
