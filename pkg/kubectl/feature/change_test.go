@@ -221,6 +221,15 @@ func TestRolloutWithMoment(t *testing.T) {
 		if want := `"spec":{"rollout":{"at":null,"components":["kubelet"],"percent":50}}`; !strings.Contains(c.patches[0], want) {
 			t.Errorf("it wrote %s, want %s in it", c.patches[0], want)
 		}
+		change(func(f *v1alpha1.Feature) {
+			f.Status.Rollout.Observed.Percent, f.Status.Rollout.Observed.Components = ptr.To[int32](0), nil
+		})
+		if out, code := c.run("rollout", "A", "--components=kube-scheduler", "--dry-run=server"); code != ExitDone {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+		if want := `"spec":{"rollout":{"at":null,"components":["kube-scheduler"]}}`; !strings.Contains(c.patches[1], want) {
+			t.Errorf("it wrote %s, want %s in it", c.patches[1], want)
+		}
 		passed := metav1.NewTime(time.Now().UTC().Add(-time.Hour).Truncate(time.Second))
 		change(func(f *v1alpha1.Feature) {
 			f.Spec.Rollout.At, f.Status.Rollout.Observed.At, f.Status.Rollout.MomentHeld = &passed, &passed, false

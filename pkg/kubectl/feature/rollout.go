@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/rollout"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -178,10 +179,13 @@ func (o *rolloutOptions) spec(f *v1alpha1.Feature) (map[string]any, error) {
 	if o.hasPercent || o.hasComponents {
 		wanted["at"] = nil
 		if r := f.Status.Rollout; r != nil && f.Spec.Rollout != nil && f.Spec.Rollout.At != nil && r.Observed.At != nil {
-			// What is not named stays as it is until the moment.
-			wanted["percent"] = r.Observed.Percent
+			// What is not named stays as it is until the moment. Without a canary that is no
+			// instance, which is not what a list of components means.
 			if len(r.Observed.Components) > 0 {
 				wanted["components"] = r.Observed.Components
+			}
+			if len(r.Observed.Components) > 0 || ptr.Deref(r.Observed.Percent, 100) > 0 {
+				wanted["percent"] = r.Observed.Percent
 			}
 		}
 	}

@@ -191,7 +191,7 @@ func momentOf(feature *features.Feature) *metav1.Time {
 // roundMoment drops fractions of a second, which are not stored.
 func roundMoment(feature *features.Feature) {
 	if at := momentOf(feature); at != nil {
-		feature.Spec.Rollout.At = ptr.To(at.Rfc3339Copy())
+		feature.Spec.Rollout.At = ptr.To(metav1.NewTime(at.Truncate(time.Second)))
 	}
 }
 

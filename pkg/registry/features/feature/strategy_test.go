@@ -273,12 +273,17 @@ func TestMomentIsRoundedAndJudged(t *testing.T) {
 		t.Errorf("a moment that has passed is created with %q", warnings)
 	}
 	again := at(passed)
+	again.Generation = created.Generation
 	s.PrepareForUpdate(t.Context(), again, created)
 	if again.Generation != created.Generation {
 		t.Errorf("the generation became %d by the same request, and was %d", again.Generation, created.Generation)
 	}
 	if warnings := s.WarningsOnUpdate(t.Context(), again, created); len(warnings) > 0 {
 		t.Errorf("a moment that is there already has %q", warnings)
+	}
+	distant := at(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+	if s.PrepareForUpdate(t.Context(), distant, created); distant.Spec.Rollout.At.Year() != 10000 {
+		t.Errorf("a moment after all became %s", distant.Spec.Rollout.At)
 	}
 	later := at(time.Now().Add(time.Hour))
 	s.PrepareForUpdate(t.Context(), later, created)
