@@ -90,8 +90,8 @@ var mutations = []Mutation{
 	},
 	{
 		Name: "uses-opposing", Area: "transition", File: library + "lifecycle/tracker/aggregate.go",
-		Old:   "\t\tcase i.Alive:\n\t\t\topposing = append(opposing, i)",
-		New:   "\t\tcase i.Alive && i.Expected:\n\t\t\topposing = append(opposing, i)",
+		Old:   "\t\tcase i.Alive:\n\t\t\t*opposes = append(*opposes, i)",
+		New:   "\t\tcase i.Alive && i.Expected:\n\t\t\t*opposes = append(*opposes, i)",
 		Wrong: "tasks run while an unexpected live process has the other value (S2)",
 	},
 	{
