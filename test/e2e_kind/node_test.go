@@ -42,7 +42,26 @@ func TestGatesOfKubelet(t *testing.T) {
 	c := kindcluster.Create(t, kindcluster.Config{})
 	n := &realNode{Cluster: c, t: t, name: c.ControlPlanes[0]}
 	for _, trial := range kubeletTrials {
-		t.Run(trial.name, func(t *testing.T) { trial.run(n, t) })
+		t.Run(trial.name, func(t *testing.T) {
+			defer func() {
+				if t.Failed() {
+					n.deletePodsOfTrial()
+				}
+			}()
+			trial.run(n, t)
+		})
+	}
+}
+
+// deletePodsOfTrial deletes what a trial left that failed, so that it fails no other.
+func (n *realNode) deletePodsOfTrial() {
+	var left *corev1.PodList
+	n.Eventually("the Pods of the trial to be listed", func(ctx context.Context) (err error) {
+		left, err = n.Kube.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	for _, pod := range left.Items {
+		n.deletePod(pod.Name)
 	}
 }
 
