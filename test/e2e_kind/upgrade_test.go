@@ -98,16 +98,22 @@ func (c *upgraded) kubelet(t *testing.T) *realNode {
 // does not start beside them with the gate off.
 func (c *upgraded) writeStates(t *testing.T) {
 	n := c.kubelet(t)
+	c.newStates(t)
+	n.configureGate(stateGate, false)
+	n.RestartKubelet(n.name)
+	n.waitForEnd(t, "could not restore state from checkpoint")
+	n.restart(stateGate, true, nil)
+}
+
+// newStates has the kubelet write new state files with the gate on.
+func (c *upgraded) newStates(t *testing.T) {
+	n := c.kubelet(t)
 	n.Exec(n.name, "systemctl", "stop", "kubelet")
 	n.Exec(n.name, "rm", cpuState, memoryState)
 	n.restart(stateGate, true, nil)
 	for _, file := range []string{cpuState, memoryState} {
 		n.waitFor(t, file)
 	}
-	n.configureGate(stateGate, false)
-	n.RestartKubelet(n.name)
-	n.waitForEnd(t, "could not restore state from checkpoint")
-	n.restart(stateGate, true, nil)
 }
 
 // replaceKubelet replaces the binary of the kubelet by one that starts with the gate off
@@ -188,7 +194,9 @@ func (c *upgraded) down(t *testing.T) {
 	t.Helper()
 	client := c.Client()
 	c.SetImageOfKubeProxies("registry.k8s.io/kube-proxy:" + framework.PreviousVersion)
-	c.kubelet(t).restart(stateGate, true, nil)
+	// The release reads upstream's files and leaves them as they are while it gives nothing to
+	// a Pod, so that upstream's kubelet without the gate would not start beside them.
+	c.newStates(t)
 	c.replaceKubelet(t, true)
 	c.emulate(t, c.minor)
 	c.waitForVersion(t, c.minor)
