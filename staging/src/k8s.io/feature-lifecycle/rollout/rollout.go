@@ -109,7 +109,7 @@ func choose(limit *v1alpha1.FeatureRollout, at *metav1.Time, feature string, ins
 // spec is for this value. No canary starts while the feature is paused. The moment does not
 // count while another value is requested, nor where the server holds it.
 func limits(feature *v1alpha1.Feature) (limit *v1alpha1.FeatureRollout, at *metav1.Time, known bool) {
-	unanswered := feature.Status.Control == v1alpha1.ControlDynamic && unobserved(feature)
+	unanswered := Unobserved(&feature.Spec, &feature.Status)
 	r := feature.Status.Rollout
 	if r == nil || r.Value != feature.Status.Configured.Value {
 		if !feature.Spec.Paused {
@@ -133,13 +133,18 @@ func kept(value *bool, dynamic bool) Choice {
 	return Choice{Told: true, Value: *value, Dynamic: dynamic, Held: true}
 }
 
-// unobserved returns true while the status does not reflect the spec.
-func unobserved(feature *v1alpha1.Feature) bool {
-	configured, requested := feature.Status.Configured, feature.Spec.Enabled
-	if requested == nil {
+// Unobserved returns true while a status does not reflect the value that a spec requests:
+// servers have not answered it yet. Requests count for dynamic features alone.
+func Unobserved(spec *v1alpha1.FeatureSpec, status *v1alpha1.FeatureStatus) bool {
+	configured := status.Configured
+	switch {
+	case configured == nil || status.Control != v1alpha1.ControlDynamic:
+		return false
+	case spec.Enabled == nil:
 		return configured.Source == v1alpha1.SourceAPI
+	default:
+		return configured.Value != *spec.Enabled
 	}
-	return configured.Value != *requested
 }
 
 // Halted returns true if the requested value is that of a halted canary.

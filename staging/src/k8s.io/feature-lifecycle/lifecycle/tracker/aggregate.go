@@ -171,8 +171,9 @@ type Wait struct {
 	// Missing are instances that should exist and never reported and still
 	// hold the transition.
 	Missing []string
-	// Away are those of Opposing and Switching that are not alive. AwayUntil and MissingUntil are when
-	// the last of Away and of Missing stops holding the transition, unless it returns.
+	// Away are those of Opposing and Switching that are not alive. AwayUntil and
+	// MissingUntil are when the last of Away and of Missing stops holding the transition,
+	// unless it returns.
 	// They are zero where there are none, or where time alone changes nothing.
 	Away                    []string
 	AwayUntil, MissingUntil time.Time

@@ -319,8 +319,8 @@ func (s *step) canaryHolds(goal bool) string {
 	if current.UnhealthySince != nil {
 		return "waiting for instances of the canary to return: " + current.Message
 	}
-	if !s.switchTime().IsZero() {
-		return s.awaitedSwitch(goal)
+	if why := s.awaitedSwitch(goal); why != "" {
+		return why
 	}
 	leftOut := func(i tracker.Instance) bool {
 		return i.Reported && !i.Potential && i.Enabled != goal && !s.includes(i)
@@ -372,8 +372,10 @@ func (s *step) limitedRollout() string {
 	if s.Status.Control == v1alpha1.ControlLocal {
 		return ""
 	}
-	if goal, ok := Goal(s.Status.State); ok && !s.switchTime().IsZero() {
-		return s.awaitedSwitch(goal)
+	if goal, ok := Goal(s.Status.State); ok {
+		if next := s.awaitedSwitch(goal); next != "" {
+			return next
+		}
 	}
 	if r := s.Status.Rollout; r != nil && r.MomentHeld {
 		return s.heldMoment(r)

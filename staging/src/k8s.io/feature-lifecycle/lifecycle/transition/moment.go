@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/feature-lifecycle/lifecycle/internal/phrase"
 	"k8s.io/feature-lifecycle/lifecycle/tracker"
@@ -81,8 +82,17 @@ func (s *step) observedOrCome(current *v1alpha1.FeatureRolloutStatus) *v1alpha1.
 
 // followed returns true if the moment of a rollout has come, and processes were told it.
 func (s *step) followed(current *v1alpha1.FeatureRolloutStatus) bool {
-	at := current.Observed.At
-	return at != nil && rollout.Limits(&current.Observed) && !current.Halted && !current.MomentHeld && !s.now.Before(at.Time)
+	at := told(current)
+	return at != nil && !s.now.Before(at.Time)
+}
+
+// told returns the moment of a rollout that processes wait for, nil if there is none: it
+// counts, and is not stored as come.
+func told(current *v1alpha1.FeatureRolloutStatus) *metav1.Time {
+	if current == nil || current.Halted || current.MomentHeld || !rollout.Limits(&current.Observed) {
+		return nil
+	}
+	return current.Observed.At
 }
 
 // holdMoment decides whether the moment counts. It does not while the feature is paused or
@@ -128,23 +138,13 @@ func (s *step) holdBefore() time.Duration { return s.canarySettings().Patience +
 
 // calledOff returns true if the spec no longer requests the value of the rollout, though
 // servers do not agree on another one yet.
-func (s *step) calledOff() bool {
-	configured, requested := s.Status.Configured, s.feature.Spec.Enabled
-	switch {
-	case configured == nil || s.Status.Control != v1alpha1.ControlDynamic:
-		return false
-	case requested == nil:
-		return configured.Source == v1alpha1.SourceAPI
-	default:
-		return *requested != configured.Value
-	}
-}
+func (s *step) calledOff() bool { return rollout.Unobserved(&s.feature.Spec, &s.Status) }
 
 // awaitMoment requests a reconciliation at the moment of a rollout. The clock may be set
 // meanwhile, so it is read again after half of a long time.
 func (s *step) awaitMoment(current *v1alpha1.FeatureRolloutStatus) {
-	at := current.Observed.At
-	if at == nil || !rollout.Limits(&current.Observed) || current.Halted || current.MomentHeld {
+	at := told(current)
+	if at == nil {
 		return
 	}
 	due := at.Add(SwitchMargin)
@@ -186,20 +186,15 @@ func (s *step) evaluated(current *v1alpha1.FeatureRolloutStatus) bool {
 	return current.Observed.At == nil || s.now.Before(current.Observed.At.Time) || current.MomentHeld || current.UnhealthySince != nil
 }
 
-// switchTime returns the moment at which the value is for all instances, zero if none has
-// been told.
-func (s *step) switchTime() time.Time {
-	current := s.Status.Rollout
-	if current == nil || current.Halted || current.MomentHeld || current.Observed.At == nil || !rollout.Limits(&current.Observed) {
-		return time.Time{}
-	}
-	return current.Observed.At.Time
-}
-
 // awaitedSwitch describes the moment that a transition waits for, and who has not confirmed
-// it yet. Processes whose value is static confirm nothing: they restart.
+// it yet, "" without a moment. Processes whose value is static confirm nothing: they
+// restart.
 func (s *step) awaitedSwitch(goal bool) string {
-	at := moment(s.switchTime())
+	awaited := told(s.Status.Rollout)
+	if awaited == nil {
+		return ""
+	}
+	at := moment(awaited.Time)
 	message := fmt.Sprintf("all instances switch at %s", at)
 	if s.Status.Control != v1alpha1.ControlDynamic {
 		return message

@@ -294,6 +294,20 @@ func TestCalledOffMomentIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestMomentCalledOffWhileServersDisagree does not come: no process waits for it any more.
+func TestMomentCalledOffWhileServersDisagree(t *testing.T) {
+	f := together()
+	f.Spec.Enabled = ptr.To(false)
+	// One of them has not been restarted with the feature among the dynamic ones.
+	servers := append(controlled([]tracker.Server{server("a", true)}, v1alpha1.ControlDynamic), controlled([]tracker.Server{server("b", true)}, v1alpha1.ControlLocal)...)
+	for _, after := range []time.Duration{time.Minute, time.Hour} {
+		f = answer(f, View{Servers: servers, Declared: declared}, start.Add(after))
+		if stored(f) != "0% held, all at 03:06:05" {
+			t.Errorf("%s later the rollout is %s", after, stored(f))
+		}
+	}
+}
+
 // TestMomentOfReversedTransition: tasks of the transition that is replaced do not make the
 // value one for all.
 func TestMomentOfReversedTransition(t *testing.T) {
