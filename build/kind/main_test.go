@@ -21,6 +21,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,32 @@ func TestFetchWithRegistriesLeavesAllToKind(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(dir, "made.json"))
 	if err != nil || !strings.Contains(string(content), `"Base":""`) {
 		t.Errorf("got %s, %v, want no base image", content, err)
+	}
+}
+
+// TestFetchBuildsNothingForNoDaemon is on a machine without Docker.
+func TestFetchBuildsNothingForNoDaemon(t *testing.T) {
+	compiler, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, dir := t.TempDir(), t.TempDir()
+	if err := os.Symlink(compiler, filepath.Join(bin, "go")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	want := "install Debian's docker.io"
+	if os.Geteuid() != 0 {
+		want = "run this as root"
+	}
+	for _, args := range [][]string{{"-offline", "auto"}, {"-offline", "yes"}, {"-offline", "no", "-e2e"}} {
+		err := run(t.Context(), append([]string{"fetch", "-root", "../..", "-dir", dir, "-release", "r", "-kind", "k"}, args...))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("fetch %v: got the error %v, want one with %q", args, err, want)
+		}
+	}
+	if built, err := os.ReadDir(filepath.Join(dir, "programs")); err != nil || len(built) != 1 {
+		t.Errorf("built: %v, %v, want the runtime alone", built, err)
 	}
 }
 

@@ -114,22 +114,22 @@ const registry = "https://registry.k8s.io/v2/"
 // registryTimeout is how long a registry may take to answer.
 const registryTimeout = 10 * time.Second
 
+// isOffline returns true where kind cannot pull. Whatever was asked for, it fails first
+// where no daemon can run the nodes: all the rest takes most of an hour to build.
 func (o options) isOffline(ctx context.Context) (bool, error) {
-	switch o.offline {
-	case "yes":
-		return true, nil
-	case "no":
-		return false, nil
-	case "auto":
-	default:
+	if !slices.Contains([]string{"yes", "no", "auto"}, o.offline) {
 		return false, fmt.Errorf("-offline=%s is none of yes, no and auto", o.offline)
+	}
+	if o.offline == "no" && !o.previous && !o.own && !o.e2e {
+		// Nothing is built.
+		return false, nil
 	}
 	if err := o.builder().Build(ctx, programs.Runtime); err != nil {
 		return false, err
 	}
 	why, err := host.WhyOwn(ctx, o.builder().File(programs.Runtime))
-	if err != nil {
-		return false, err
+	if err != nil || o.offline != "auto" {
+		return o.offline == "yes", err
 	}
 	if why == "" {
 		why = unreachable(ctx)

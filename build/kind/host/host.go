@@ -141,9 +141,17 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 // WhyOwn returns why Run would start a daemon of its own, which reaches no network, and ""
-// where it uses the one that is there. runtime is the executable of package capless.
+// where it uses the one that is there. It fails where Run would not find what a daemon of
+// its own needs. runtime is the executable of package capless.
 func WhyOwn(ctx context.Context, runtime string) (string, error) {
-	return whyOwn(ctx, os.Environ(), runtime), ctx.Err()
+	why := whyOwn(ctx, os.Environ(), runtime)
+	if ctx.Err() != nil || why == "" {
+		return why, ctx.Err()
+	}
+	if _, err := findDockerd(); err != nil {
+		return why, fmt.Errorf("%w. The one that is there does not do: %s", err, why)
+	}
+	return why, nil
 }
 
 // whyOwn asks the daemon, which may be on a machine where more or less is permitted than

@@ -91,26 +91,33 @@ func withOwn(ctx context.Context, o Options, lacking []string) error {
 func newRequest(o Options, lacking []string) (request, error) {
 	// Processes in other namespaces may have the same number.
 	r := request{Dir: o.Dir, Command: o.Command, Input: o.Stdin != nil, Terminal: o.terminal, Cgroup: fmt.Sprintf("/kubernetes-features-kind-%d-%s", os.Getpid(), rand.Text())}
-	if os.Geteuid() != 0 {
-		return r, errors.New("cannot start a Docker daemon: it needs root; run this as root, or start a daemon that \"docker version\" reaches")
-	}
 	var err error
-	if r.Dockerd, err = exec.LookPath("dockerd"); err != nil {
-		return r, fmt.Errorf("cannot start a Docker daemon: %w; install Debian's docker.io", err)
-	}
-	for _, program := range []string{"docker", "containerd", "runc", "iptables"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return r, fmt.Errorf("cannot run containers: %w; install Debian's docker.io and iptables", err)
-		}
-	}
-	if len(lacking) == 0 {
-		return r, nil
+	if r.Dockerd, err = findDockerd(); err != nil || len(lacking) == 0 {
+		return r, err
 	}
 	if _, err := os.Stat(o.Runtime); err != nil {
 		return r, fmt.Errorf("the machine withholds %s, and there is no runtime that does without: %w; build build/kind/capless and name it", strings.Join(lacking, ", "), err)
 	}
 	r.Runtime, err = filepath.Abs(o.Runtime)
 	return r, err
+}
+
+// findDockerd returns the program of the daemon. It fails where that cannot be started, or
+// cannot run containers.
+func findDockerd() (string, error) {
+	if os.Geteuid() != 0 {
+		return "", errors.New("cannot start a Docker daemon: it needs root; run this as root, or start a daemon that \"docker version\" reaches")
+	}
+	dockerd, err := exec.LookPath("dockerd")
+	if err != nil {
+		return "", fmt.Errorf("cannot start a Docker daemon: %w; install Debian's docker.io", err)
+	}
+	for _, program := range []string{"docker", "containerd", "runc", "iptables"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("cannot run containers: %w; install Debian's docker.io and iptables", err)
+		}
+	}
+	return dockerd, nil
 }
 
 // startNamespaces starts this program as the first process of new namespaces, and
