@@ -78,6 +78,10 @@ func shownOn(t *testing.T, c *kindcluster.Cluster, client kindcluster.Client) {
 	checkShown(t, client, []string{"Client Version: " + c.Version(), "Server Version: " + c.Version()}, "version")
 	checkShown(t, client, []string{gate}, "get", "features", "--namespace=kube-system", gate)
 	checkShown(t, client, []string{"feature.features.k8s.io/" + gate + "\n"}, "feature", "list", "--state=On", "--not-default", "--output=name")
+	// kubelet queried the gate when it saw the Pod, and reports that within a minute.
+	c.WaitForFeature(gate, "used by kubelet", func(f *v1alpha1.Feature) bool {
+		return slices.ContainsFunc(f.Status.Uses, func(use v1alpha1.FeatureUse) bool { return use.Component == "kubelet" && use.Count > 0 })
+	})
 	checkShown(t, client, []string{"Configured:       on", "State:            On", "kubelet"}, "feature", "describe", gate)
 	found := processes(t, client)
 	for _, component := range components {
