@@ -69,7 +69,12 @@ func TestFetchBuildsNothingForNoDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, dir := t.TempDir(), t.TempDir()
+	// Only the runtime is built, which is in this module.
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout, bin, dir := filepath.Dir(filepath.Dir(here)), t.TempDir(), t.TempDir()
 	if err := os.Symlink(compiler, filepath.Join(bin, "go")); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +84,7 @@ func TestFetchBuildsNothingForNoDaemon(t *testing.T) {
 		want = "run this as root"
 	}
 	for _, args := range [][]string{{"-offline", "auto"}, {"-offline", "yes"}, {"-offline", "no", "-e2e"}} {
-		err := run(t.Context(), append([]string{"fetch", "-root", "../..", "-dir", dir, "-release", "r", "-kind", "k"}, args...))
+		err := run(t.Context(), append([]string{"fetch", "-root", checkout, "-dir", dir, "-release", "r", "-kind", "k"}, args...))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("fetch %v: got the error %v, want one with %q", args, err, want)
 		}
