@@ -97,8 +97,8 @@ func (n *realNode) announceShutdown(t *testing.T) {
 }
 
 // withoutBreakpoints has CRIU do without hardware breakpoints. A virtual machine may not
-// have them, and CRIU then waits for a process without end (its fault 130, and no other
-// setting of it).
+// have them, and CRIU then waits for a process without end. It has no setting for that but
+// this fault of its own tests.
 const withoutBreakpoints = "[Service]\nEnvironment=CRIU_FAULT=130\n"
 
 // containerCheckpoint asks for a checkpoint, which needs CRIU in the node. Where the kernel

@@ -149,7 +149,7 @@ func WhyOwn(ctx context.Context, runtime string) (string, error) {
 		return why, ctx.Err()
 	}
 	if _, err := findDockerd(); err != nil {
-		return why, fmt.Errorf("%w. The one that is there does not do: %s", err, why)
+		return why, fmt.Errorf("%w; it has to be one of its own: %s", err, why)
 	}
 	return why, nil
 }
