@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -90,15 +89,16 @@ type clients struct {
 	values versioned.Interface
 }
 
-// New makes a fleet for so many nodes, without processes. Admin is how an
-// administrator, who may impersonate, reaches the server.
-func New(ctx context.Context, admin *rest.Config, templates map[string]Template, nodes int) (*Fleet, error) {
+// New makes a fleet for so many nodes, without processes. Proxy is how a front proxy
+// reaches the server, which believes it who sends a request: as for real processes, no
+// request is checked for the permission to be somebody else's.
+func New(ctx context.Context, proxy *rest.Config, templates map[string]Template, nodes int) (*Fleet, error) {
 	f := &Fleet{templates: map[string]*Template{}}
 	for component, template := range templates {
 		f.templates[component] = &template
 	}
 	for range nodes*len(templates)/perConnection + 1 {
-		c, err := connect(ctx, admin)
+		c, err := connect(ctx, proxy)
 		if err != nil {
 			return nil, err
 		}
@@ -109,8 +109,8 @@ func New(ctx context.Context, admin *rest.Config, templates map[string]Template,
 
 // connect opens connections, one for the library's clients and one for plain ones.
 // Processes that start have them already.
-func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
-	config, client, err := ofFleet(agent.ClientConfig(admin))
+func connect(ctx context.Context, proxy *rest.Config) (*clients, error) {
+	config, client, err := ofFleet(agent.ClientConfig(proxy))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func connect(ctx context.Context, admin *rest.Config) (*clients, error) {
 	if c.values, err = valuesClient(config, client); err != nil {
 		return nil, err
 	}
-	if config, client, err = ofFleet(rest.CopyConfig(admin)); err != nil {
+	if config, client, err = ofFleet(rest.CopyConfig(proxy)); err != nil {
 		return nil, err
 	}
 	if c.plain, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
@@ -205,14 +205,15 @@ func asInContext(next http.RoundTripper) http.RoundTripper {
 			return nil, errors.New("a request of the fleet has to say whose it is")
 		}
 		request = request.Clone(request.Context())
-		request.Header.Set(transport.ImpersonateUserHeader, who.user)
+		var groups []string
 		if who.group != "" {
-			request.Header.Add(transport.ImpersonateGroupHeader, who.group)
+			groups = []string{who.group}
 		}
+		var extra map[string][]string
 		if who.node != "" {
-			// Header names have no slash; the server unescapes them.
-			request.Header.Add(transport.ImpersonateUserExtraHeaderPrefix+url.PathEscape(serviceaccount.NodeNameKey), who.node)
+			extra = map[string][]string{serviceaccount.NodeNameKey: {who.node}}
 		}
+		transport.SetAuthProxyHeaders(request, who.user, "", groups, extra)
 		response, err := next.RoundTrip(request)
 		if err == nil && who.process != nil && request.Method != http.MethodGet && response.StatusCode < http.StatusMultipleChoices {
 			who.process.noteWritten(time.Now())

@@ -91,7 +91,7 @@ func (w *world) prepare(ctx context.Context) error {
 	if err := w.prepareConfigMap(ctx); err != nil {
 		return err
 	}
-	if w.fleet, err = fleet.New(ctx, w.Config, w.templates, nodes); err != nil {
+	if w.fleet, err = fleet.New(ctx, w.FrontProxy(), w.templates, nodes); err != nil {
 		return err
 	}
 	w.fleet.Ask(feature, byDefault)

@@ -35,7 +35,7 @@ func describe(options Options, templates map[string]fleet.Template, outcomes, pe
 		Method: []string{
 			fmt.Sprintf("Each node has a kubelet and a kube-proxy. They run the reporter and the follower of values that the real binaries run, with the identity of their node (a kube-proxy's token is bound to it), look which features are set centrally, which none is, and report what a real kubelet and a real kube-proxy reported in the same run: %d and %d features. They share one operating system process, and connections that are open already; real ones have connections anyway.",
 				len(templates[fleet.Kubelet].Observations), len(templates[fleet.KubeProxy].Observations)),
-			"They share one client certificate, that of an administrator, and impersonate their identities: kube-apiserver checks for each request whether that is allowed, which it does not have to for real ones, and checks no token.",
+			"They share one client certificate, that of a front proxy, which says in each request whose it is: kube-apiserver verifies the certificate with each, as it does for a real kubelet, and checks no token of kube-proxies.",
 			"One kube-apiserver, which looks after all features, and one etcd, on the same machine as the processes: what these use of the processors, the server does not get.",
 			"Nodes write their status every five minutes, as kubelets do when nothing changes. Leases of nodes, which they renew with or without this system, are left out.",
 			fmt.Sprintf("Other clients are played by an ordinary user that sends %v requests a second (GET, LIST and PATCH in turn) all the while.", options.Foreground),

@@ -253,7 +253,7 @@ func (r *run) populate(ctx context.Context) error {
 		}
 	}
 	var err error
-	if r.fleet, err = fleet.New(ctx, r.c.Config, older, r.nodes); err != nil {
+	if r.fleet, err = fleet.New(ctx, r.c.FrontProxy(), older, r.nodes); err != nil {
 		return err
 	}
 	r.fleet.LookForValues()

@@ -154,6 +154,15 @@ func (c *Cluster) As(user string, groups ...string) (*rest.Config, error) {
 	return config, nil
 }
 
+// FrontProxy returns how a front proxy reaches the server: it says in headers of each
+// request whose it is (transport.SetAuthProxyHeaders), and the server believes it.
+func (c *Cluster) FrontProxy() *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.CertData, config.KeyData = nil, nil
+	config.CertFile, config.KeyFile = pki.CertFile(c.PKI(), "front-proxy-client"), pki.KeyFile(c.PKI(), "front-proxy-client")
+	return config
+}
+
 // PID is the process of a component, for example localcluster.APIServer.
 func (c *Cluster) PID(component string) (int, error) {
 	for _, p := range c.Processes() {

@@ -87,7 +87,7 @@ func begin(ctx context.Context, bed *testbed.Bed, o Options, templates map[strin
 	if err := w.preparePeer(ctx); err != nil {
 		return w, err
 	}
-	w.fleet, err = fleet.New(ctx, c.Config, w.templates, slices.Max(o.Processes)/fleet.PerNode)
+	w.fleet, err = fleet.New(ctx, c.FrontProxy(), w.templates, slices.Max(o.Processes)/fleet.PerNode)
 	return w, err
 }
 
