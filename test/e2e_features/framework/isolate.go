@@ -24,7 +24,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -119,6 +121,32 @@ func enter() error {
 	}
 	if err := unix.Mount(resolver.Name(), "/etc/resolv.conf", "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("the name server: %w", err)
+	}
+	return copySettings()
+}
+
+// settings of the kernel are no namespace's, and a real kubelet writes them when it starts.
+var settings = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
+
+// copySettings puts copies in the place of settings, so that the machine keeps its own.
+func copySettings() error {
+	dir, err := os.MkdirTemp("", "settings")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for i, name := range settings {
+		file, mounted := filepath.Join("/proc/sys", name), filepath.Join(dir, strconv.Itoa(i))
+		value, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(mounted, value, 0o644)
+		}
+		if err == nil {
+			err = unix.Mount(mounted, file, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return fmt.Errorf("a copy of the kernel's setting %s: %w", name, err)
+		}
 	}
 	return nil
 }
