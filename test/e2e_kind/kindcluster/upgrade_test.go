@@ -71,7 +71,7 @@ func TestPageHasCommandOfUpgrade(t *testing.T) {
 		"systemctl start kubelet",
 		"kubectl edit configmap -n kube-system " + kubeadmConfig,
 		"--" + emulatedVersion + "=" + minor + "/'",
-		"until kubectl " + strings.Join(UpgradeCheck(minor), " "),
+		"kubectl " + strings.Join(UpgradeCheck(minor), " ") + "; echo exit code",
 		"kubectl edit configmap -n kube-system " + kubeadmConfig,
 		inNode(installCommand(originalDir, "kubeadm")),
 		inNode(upgradeCommand("$PREVIOUS")),
