@@ -63,22 +63,37 @@ func TestFetchWithRegistriesLeavesAllToKind(t *testing.T) {
 	}
 }
 
-// TestFetchBuildsNothingForNoDaemon is on a machine without Docker.
-func TestFetchBuildsNothingForNoDaemon(t *testing.T) {
+// builds returns a checkout, a folder to build into, and one that is the PATH and has the
+// compiler: only the runtime is built, which is in this module.
+func builds(t *testing.T) (checkout, dir, bin string) {
+	t.Helper()
 	compiler, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Only the runtime is built, which is in this module.
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkout, bin, dir := filepath.Dir(filepath.Dir(here)), t.TempDir(), t.TempDir()
+	checkout, dir, bin = filepath.Dir(filepath.Dir(here)), t.TempDir(), t.TempDir()
 	if err := os.Symlink(compiler, filepath.Join(bin, "go")); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
+	return checkout, dir, bin
+}
+
+// checkRuntimeAlone fails unless the runtime was built, and nothing else.
+func checkRuntimeAlone(t *testing.T, dir string) {
+	t.Helper()
+	if built, err := os.ReadDir(filepath.Join(dir, "programs")); err != nil || len(built) != 1 {
+		t.Errorf("built: %v, %v, want the runtime alone", built, err)
+	}
+}
+
+// TestFetchBuildsNothingForNoDaemon is on a machine without Docker.
+func TestFetchBuildsNothingForNoDaemon(t *testing.T) {
+	checkout, dir, _ := builds(t)
 	want := "install Debian's docker.io"
 	if os.Geteuid() != 0 {
 		want = "run this as root"
@@ -89,9 +104,33 @@ func TestFetchBuildsNothingForNoDaemon(t *testing.T) {
 			t.Errorf("fetch %v: got the error %v, want one with %q", args, err, want)
 		}
 	}
-	if built, err := os.ReadDir(filepath.Join(dir, "programs")); err != nil || len(built) != 1 {
-		t.Errorf("built: %v, %v, want the runtime alone", built, err)
+	checkRuntimeAlone(t, dir)
+}
+
+// TestFetchBuildsNothingForDaemonElsewhere has a daemon that can run nodes, on another
+// machine, where tests do not reach them.
+func TestFetchBuildsNothingForDaemonElsewhere(t *testing.T) {
+	checkout, dir, bin := builds(t)
+	const docker = `#!/bin/sh
+case "$1 $2" in
+"version "*) echo 28.2 ;;
+"import -") /bin/cat >/dev/null; echo sha256:1 ;;
+"run "* | "image rm") ;;
+"context inspect") echo "$DOCKER_HOST" ;;
+*) echo "unknown: $*" >&2; exit 9 ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(docker), 0o755); err != nil {
+		t.Fatal(err)
 	}
+	t.Setenv("DOCKER_HOST", "ssh://me@builder")
+	for _, args := range [][]string{{"-offline", "auto", "-own"}, {"-offline", "yes", "-own"}, {"-offline", "no", "-e2e"}} {
+		err := run(t.Context(), append([]string{"fetch", "-root", checkout, "-dir", dir, "-release", "r", "-kind", "k"}, args...))
+		if want := "is at ssh://me@builder; unset DOCKER_HOST"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("fetch %v: got the error %v, want one with %q", args, err, want)
+		}
+	}
+	checkRuntimeAlone(t, dir)
 }
 
 // release writes an archive of files, by their names.

@@ -115,7 +115,8 @@ const registry = "https://registry.k8s.io/v2/"
 const registryTimeout = 10 * time.Second
 
 // isOffline returns true where kind cannot pull. Whatever was asked for, it fails first
-// where no daemon can run the nodes: all the rest takes most of an hour to build.
+// where no daemon can run the nodes, or not those of tests: all the rest takes most of an
+// hour to build.
 func (o options) isOffline(ctx context.Context) (bool, error) {
 	if !slices.Contains([]string{"yes", "no", "auto"}, o.offline) {
 		return false, fmt.Errorf("-offline=%s is none of yes, no and auto", o.offline)
@@ -128,6 +129,9 @@ func (o options) isOffline(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	why, err := host.WhyOwn(ctx, o.builder().File(programs.Runtime))
+	if tests := o.own || o.e2e; err == nil && why == "" && tests {
+		err = host.CheckLocal(ctx)
+	}
 	if err != nil || o.offline != "auto" {
 		return o.offline == "yes", err
 	}

@@ -19,7 +19,10 @@ limitations under the License.
 package e2ekind
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes-features/pkg/featurelifecycle/catalog"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
 )
 
@@ -50,6 +54,18 @@ func TestTrialsOfCatalogAreThoseOfTests(t *testing.T) {
 	}
 	for name := range tested {
 		t.Errorf("a test turns %s off on a node, and the catalog has no Trial of it", name)
+	}
+}
+
+// TestPageCountsGatesWithPods holds the numbers of docs/kind.md against the tests.
+func TestPageCountsGatesWithPods(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(framework.Root(t), "docs", "kind.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%d gates are turned off in one start and %d more in a second", len(gateUses()), len(lateGateUses()))
+	if !strings.Contains(string(page), want) {
+		t.Errorf("docs/kind.md does not have the words %q", want)
 	}
 }
 

@@ -33,19 +33,11 @@ import (
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
-	"k8s.io/kubernetes-features/test/e2e_kind/nodeconfig"
 	"k8s.io/kubernetes/pkg/features"
 )
 
-const (
-	// declares is a feature with tasks between the two versions.
-	declares = string(features.GenericWorkload)
-	// grace is how long processes of upstream, which do not report, are waited for.
-	grace = "30s"
-
-	emulatedVersion = "emulated-version"
-	gracePeriod     = "feature-grace-period"
-)
+// declares is a feature with tasks between the two versions.
+const declares = string(features.GenericWorkload)
 
 // upgraded is a cluster that kubeadm brings from upstream's version to the release and
 // back, in two steps each way (docs/upgrade.md).
@@ -125,31 +117,19 @@ func (c *upgraded) replaceKubelet(t *testing.T, original bool) {
 	c.WaitForKubelet(c.node)
 }
 
-// emulatedBy sets what the components of the first and the last step have: the version
-// that they emulate, and how long kube-apiserver waits for processes without reports.
-// Empty values remove the flags.
-func emulatedBy(minor, period string, set func(component, flag, value string)) {
-	for _, component := range kindcluster.StaticPods() {
-		set(component, emulatedVersion, minor)
+// configure has kubeadm write the flags of the steps with an emulated version into the
+// manifests of the next upgrade. Empty values remove them.
+func (c *upgraded) configure(minor, grace string) {
+	for _, flag := range kindcluster.Emulated(minor, grace) {
+		c.SetExtraArg(flag.Component, flag.Name, flag.Value)
 	}
-	set(kindcluster.APIServer, gracePeriod, period)
-}
-
-// configure has kubeadm write these flags into the manifests of the next upgrade.
-func (c *upgraded) configure(minor, period string) {
-	sections := map[string]string{kindcluster.APIServer: "apiServer", kindcluster.ControllerManager: "controllerManager", kindcluster.Scheduler: "scheduler"}
-	emulatedBy(minor, period, func(component, flag, value string) {
-		c.EditClusterConfiguration(func(data []byte) ([]byte, error) {
-			return nodeconfig.SetExtraArg(data, sections[component], flag, value)
-		})
-	})
 }
 
 // up replaces upstream's binaries by the release's, with the version of before emulated.
 // Every Feature is adopted at that version, without a transition. Then the kubelet follows.
 func (c *upgraded) up(t *testing.T) {
 	t.Helper()
-	c.configure(c.minor, grace)
+	c.configure(c.minor, kindcluster.Grace)
 	c.Upgrade(c.node, c.version, false)
 	c.replaceKubelet(t, false)
 	history := framework.RecordFeature(t, c.Etcd(), gate)
@@ -170,8 +150,10 @@ func (c *upgraded) up(t *testing.T) {
 // remembers that in what kubeadm makes manifests of.
 func (c *upgraded) emulate(t *testing.T, minor string) {
 	t.Helper()
-	c.configure(minor, grace)
-	emulatedBy(minor, grace, func(component, flag, value string) { c.SetFlag(c.node, component, flag, value) })
+	c.configure(minor, kindcluster.Grace)
+	for _, flag := range kindcluster.Emulated(minor, kindcluster.Grace) {
+		c.SetFlag(c.node, flag.Component, flag.Name, flag.Value)
+	}
 }
 
 // waitForVersion waits until the features that matter here are stored in the form of a
@@ -214,13 +196,12 @@ func (c *upgraded) down(t *testing.T) {
 }
 
 // checkedSafe repeats the check until it permits to replace the binaries: features whose
-// value follows from the emulated version are turned off one after the other. Upstream's
-// kubelet and kube-proxy do not report, so what they set is unknown.
+// value follows from the emulated version are turned off one after the other.
 func checkedSafe(t *testing.T, client kindcluster.Client, minor string) {
 	t.Helper()
 	begun := time.Now()
 	framework.Eventually(t, "kubectl feature upgrade-check to permit "+minor, func() error {
-		output, code := client.Run(t, "feature", "upgrade-check", "--to="+minor, "--allow-missing")
+		output, code := client.Run(t, kindcluster.UpgradeCheck(minor)...)
 		if code != 0 {
 			return fmt.Errorf("exit code %d:\n%s", code, output)
 		}

@@ -109,7 +109,8 @@ func TestCommandHasNoInput(t *testing.T) {
 // Each container has a volume, which goes with it. Commands that change something are
 // written into calls. The file events has those of the last moment, and the pipe stream
 // those that are followed; told gets a line for each. Privileged containers read and write
-// settings in the folder SETTINGS, unless the file refused says why not.
+// settings in the folder SETTINGS, unless the file refused says why not. The files address and
+// security have where the daemon is, and its security options.
 const fakeDocker = `#!/bin/sh
 filter() {
 	cluster=.* image=.* name=.*
@@ -169,7 +170,12 @@ case "$1 $2" in
 	*"/capless settings "*) settings "$@" ;;
 	*) cat "$DAEMON/privileged" ;;
 	esac ;;
-"info "*) cat "$DAEMON/time" ;;
+"context inspect") cat "$DAEMON/address" ;;
+"info "*)
+	case "$*" in
+	*SecurityOptions*) cat "$DAEMON/security" ;;
+	*) cat "$DAEMON/time" ;;
+	esac ;;
 "events "*)
 	case "$*" in
 	*" --until "*) cat "$DAEMON/events" ;;

@@ -193,10 +193,18 @@ func (c *Cluster) waitForKubeProxies(generation int64) {
 	}
 }
 
-// EditClusterConfiguration changes what kubeadm makes manifests of when it upgrades.
-func (c *Cluster) EditClusterConfiguration(change func([]byte) ([]byte, error)) {
+// section is the part of kubeadm's ClusterConfiguration that has the flags of a static pod.
+func section(component string) string {
+	return map[string]string{APIServer: "apiServer", ControllerManager: "controllerManager", Scheduler: "scheduler"}[component]
+}
+
+// SetExtraArg sets a flag of a static pod in what kubeadm makes manifests of when it
+// upgrades; an empty value removes it. Manifests that are there stay as they are (SetFlag).
+func (c *Cluster) SetExtraArg(component, flag, value string) {
 	c.t.Helper()
-	c.editConfigMap(kubeadmConfig, kubeadmKey, change)
+	c.editConfigMap(kubeadmConfig, kubeadmKey, func(data []byte) ([]byte, error) {
+		return nodeconfig.SetExtraArg(data, section(component), flag, value)
+	})
 }
 
 // editConfigMap changes a text in a ConfigMap of kube-system.

@@ -90,18 +90,6 @@ func TestOnlyUpgradesBuildPrevious(t *testing.T) {
 	}
 }
 
-// TestPageHasCommandOfUpgrade compares the page with the command that tests run, which ignores
-// one check.
-func TestPageHasCommandOfUpgrade(t *testing.T) {
-	command := strings.Join(upgradeCommand(`"$VERSION"`), " ")
-	if !strings.Contains(read(t, "docs", "kind.md"), command) {
-		t.Errorf("docs/kind.md does not have the command\n%s", command)
-	}
-	if strings.Contains(command, "=all") || strings.Count(command, ",") > 0 {
-		t.Errorf("the command %q ignores more than one check", command)
-	}
-}
-
 // TestImagesAreNotNamedAsOthersAre checks names under which something else would be pulled.
 func TestImagesAreNotNamedAsOthersAre(t *testing.T) {
 	if image := unchangedName("v1.36.3"); !strings.HasPrefix(image, "localhost/") || !strings.HasSuffix(image, ":v1.36.3") {

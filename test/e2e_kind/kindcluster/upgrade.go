@@ -33,11 +33,78 @@ const (
 	originalDir = "/kind/original"
 )
 
+// releasePrograms is where the server archive has programs and images. The dot has Docker
+// copy what is in the folder, and not the folder, also when it is there already.
+const releasePrograms = "kubernetes/server/bin/."
+
 // programs are those that a node has outside of images.
 func programs() []string { return []string{"kubeadm", "kubelet", "kubectl"} }
 
 // images are the images of the release that kubeadm runs.
 func images() []string { return append(StaticPods(), kubeProxy) }
+
+// Flags of the steps in which components of the release emulate the version before.
+const (
+	emulatedVersion = "emulated-version"
+	gracePeriod     = "feature-grace-period"
+	// Grace is how long processes of upstream, which do not report, are waited for.
+	Grace = "30s"
+)
+
+// Flag is a flag of a static pod. An empty value removes it.
+type Flag struct{ Component, Name, Value string }
+
+// Emulated returns the flags of the steps in which a control plane emulates a minor version:
+// that version, and how long kube-apiserver waits for processes without reports. With empty
+// values these flags go. docs/kind.md has them, too.
+func Emulated(minor, grace string) []Flag {
+	var flags []Flag
+	for _, component := range StaticPods() {
+		flags = append(flags, Flag{component, emulatedVersion, minor})
+	}
+	return append(flags, Flag{APIServer, gracePeriod, grace})
+}
+
+// UpgradeCheck returns the arguments of kubectl that ask whether the release may be replaced
+// by upstream's binaries of a minor version. Upstream's kubelet and kube-proxy do not report,
+// so what they set is unknown. docs/kind.md has the command, too.
+func UpgradeCheck(minor string) []string {
+	return []string{"feature", "upgrade-check", "--to=" + minor, "--allow-missing"}
+}
+
+// foldersCommand makes the folders of a node.
+func foldersCommand() []string { return []string{"mkdir", "-p", releaseDir, originalDir} }
+
+// keepCommand keeps the node's own programs, which the way back needs. A second time it must
+// not replace them by those of the release.
+func keepCommand() []string {
+	command := []string{"cp", "--no-clobber"}
+	for _, program := range programs() {
+		command = append(command, "/usr/bin/"+program)
+	}
+	return append(command, originalDir+"/")
+}
+
+// importCommand loads an image of the release into a node's containerd.
+func importCommand(image string) []string {
+	return []string{"ctr", "--namespace=k8s.io", "images", "import", releaseDir + "/" + image + ".tar"}
+}
+
+// tagCommand gives the image the name that kubeadm asks for: archives have it with the
+// architecture.
+func tagCommand(image, arch, tag string) []string {
+	plain := "registry.k8s.io/" + image
+	return []string{"ctr", "--namespace=k8s.io", "images", "tag", "--force", plain + "-" + arch + ":" + tag, plain + ":" + tag}
+}
+
+// installCommand replaces programs of a node by those in a folder, also those that run.
+func installCommand(dir string, programs ...string) []string {
+	command := []string{"install"}
+	for _, program := range programs {
+		command = append(command, dir+"/"+program)
+	}
+	return append(command, "/usr/bin/")
+}
 
 // CopyRelease puts the server archive of the release into a node, with its images in the
 // node's containerd under the names that kubeadm asks for, and keeps the node's own
@@ -52,24 +119,21 @@ func (c *Cluster) CopyRelease(node string) string {
 	if err != nil {
 		c.t.Fatalf("unpacking the release: %v", err)
 	}
-	version, err := os.ReadFile(filepath.Join(dir, "kubernetes", "version"))
+	content, err := os.ReadFile(filepath.Join(dir, "kubernetes", "version"))
 	if err != nil {
 		c.t.Fatalf("the release's version: %v", err)
 	}
-	if err := show(c.t.Context(), c.t, "docker", "cp", filepath.Join(dir, "kubernetes", "server", "bin"), node+":"+releaseDir); err != nil {
+	version := strings.TrimSpace(string(content))
+	c.Exec(node, foldersCommand()...)
+	c.Exec(node, keepCommand()...)
+	if err := show(c.t.Context(), c.t, "docker", "cp", dir+"/"+releasePrograms, node+":"+releaseDir); err != nil {
 		c.t.Fatalf("copying the release into %s: %v", node, err)
 	}
-	tag := strings.ReplaceAll(strings.TrimSpace(string(version)), "+", "_")
 	for _, image := range images() {
-		c.Exec(node, "ctr", "--namespace=k8s.io", "images", "import", releaseDir+"/"+image+".tar")
-		plain := "registry.k8s.io/" + image
-		c.Exec(node, "ctr", "--namespace=k8s.io", "images", "tag", "--force", plain+"-"+runtime.GOARCH+":"+tag, plain+":"+tag)
+		c.Exec(node, importCommand(image)...)
+		c.Exec(node, tagCommand(image, runtime.GOARCH, strings.ReplaceAll(version, "+", "_"))...)
 	}
-	c.Exec(node, "mkdir", "-p", originalDir)
-	for _, program := range programs() {
-		c.Exec(node, "cp", "--no-clobber", "/usr/bin/"+program, originalDir+"/")
-	}
-	return strings.TrimSpace(string(version))
+	return version
 }
 
 // upgradeCommand has kubeadm bring a node with a control plane to a version. docs/kind.md
@@ -111,14 +175,12 @@ func (c *Cluster) ReplaceKubelet(node string, original bool) {
 	c.Exec(node, "systemctl", "start", "kubelet")
 }
 
-// install replaces programs of a node, also those that run.
+// install replaces programs of a node.
 func (c *Cluster) install(node string, original bool, programs ...string) {
 	c.t.Helper()
 	dir := releaseDir
 	if original {
 		dir = originalDir
 	}
-	for _, program := range programs {
-		c.Exec(node, "install", "-m", "0755", dir+"/"+program, "/usr/bin/"+program)
-	}
+	c.Exec(node, installCommand(dir, programs...)...)
 }
