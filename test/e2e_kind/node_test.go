@@ -20,6 +20,7 @@ package e2ekind
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,8 +44,10 @@ import (
 func TestGatesOfKubelet(t *testing.T) {
 	c := kindcluster.Create(t, kindcluster.Config{})
 	n := &realNode{Cluster: c, t: t, name: c.ControlPlanes[0]}
+	ran := false
 	for _, trial := range kubeletTrials {
 		t.Run(trial.name, func(t *testing.T) {
+			ran = true
 			defer func() {
 				if t.Failed() {
 					n.deletePodsOfTrial()
@@ -52,6 +55,9 @@ func TestGatesOfKubelet(t *testing.T) {
 			}()
 			trial.run(n, t)
 		})
+	}
+	if !ran {
+		t.Errorf("no trial has the name that -test.run gives, %q: see kubeletTrials", flag.Lookup("test.run").Value)
 	}
 }
 
