@@ -110,6 +110,8 @@ func (n *realNode) checkStays(t *testing.T, file, was string) {
 // announceShutdown sends the signal of logind that a shutdown begins, by which kubelet ends
 // all Pods, also those of the control plane. No shutdown follows: nodes share the machine.
 func (n *realNode) announceShutdown(t *testing.T) {
+	// kubelet inhibits shutdowns before it listens for them.
+	n.waitForManagers(t)
 	n.Exec(n.name, "busctl", "emit", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "PrepareForShutdown", "b", "true")
 	framework.Eventually(t, "the end of the shutdown to be noted", func() error {
 		// It is the year 1 until then.
