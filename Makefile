@@ -173,13 +173,15 @@ $(TOOLS)/kind-build: FORCE
 
 # yes makes what kind would pull, no lets kind pull it, auto asks registry.k8s.io first.
 KIND_OFFLINE ?= auto
-# The command of kind-run; y has kind-test run long tests, too.
+# The command of kind-run; y has kind-test run long tests, too. WHAT is an expression, so
+# that it may have any part of their names; those that it selects otherwise fail without y.
 COMMAND ?=
 LONG ?=
-kind_long = $(or $(LONG),$(if $(filter TestThree% TestUpgrade%,$(WHAT)),y))
+kind_long = $(or $(LONG),$(if $(findstring Three,$(WHAT))$(findstring Upgrade,$(WHAT)),y))
 # Tests that do without upstream's minor version before, which takes long to build.
 kind_without_previous := TestGatesOfKubelet TestGatesWithPods TestOneNode TestThreeControlPlanes
-kind_previous = $(if $(filter y,$(kind_long)),$(if $(filter $(kind_without_previous),$(WHAT)),,y))
+kind_named = $(subst |, ,$(WHAT))
+kind_previous = $(if $(filter y,$(kind_long)),$(if $(kind_named),$(if $(filter-out $(kind_without_previous),$(kind_named)),y),y))
 # run_with_kind runs the command $(1) where Docker runs kind's nodes, without registries.
 # $(2) are flags on its cluster and its input, and $(3) further flags of "kind-build fetch".
 define run_with_kind
@@ -200,9 +202,9 @@ kind-run: kind-tools ## Run COMMAND="make kind-image kind-up kind-down", or anot
 	$(call run_with_kind,bash -euo pipefail -c "$$KIND_COMMAND",-input -cluster '$(KIND_CLUSTER)')
 
 .PHONY: kind-test
-kind-test: kind-tools ## Take a gate through on, used and off on a real node of kind; LONG=y adds three control planes and an upgrade with kubeadm; WHAT=TestOneNode runs one test.
+kind-test: kind-tools ## Take a gate through on, used and off on a real node of kind; LONG=y adds three control planes and an upgrade with kubeadm; WHAT=TestOneNode runs one test, and several with | between them.
 	go test -c -o $(OUT)/kind/kind.test ./test/e2e_kind
-	$(call run_with_kind,env KIND_TEST=y LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)',-fresh -cluster kind-test, -own) | tee -i $(OUT)/kind/test.txt
+	$(call run_with_kind,env KIND_TEST=y KIND_WHAT='$(WHAT)' LONG='$(kind_long)' OUT="$(OUT_DIR)" $(OUT)/kind/kind.test -test.v -test.timeout 2h -test.run '$(or $(WHAT),.)',-fresh -cluster kind-test, -own) | tee -i $(OUT)/kind/test.txt
 
 # Which of upstream's specs kind-conformance runs: those whose labels match ginkgo's
 # filter LABELS and whose names match FOCUS, PROCESSES at a time. Time on small machines

@@ -249,6 +249,27 @@ func TestKindUp(t *testing.T) {
 	}
 }
 
+// TestKindTestTakesPartsOfNames holds what WHAT makes of the test run against the tests that
+// it selects: long ones run, and those of an upgrade get upstream's minor version before.
+func TestKindTestTakesPartsOfNames(t *testing.T) {
+	for _, c := range []struct{ what, long, wantLong, wantPrevious string }{
+		{"", "", "", ""},
+		{"", "y", "y", "y"},
+		{"TestOneNode", "", "", ""},
+		{"TestOneNode|TestGatesOfKubelet", "y", "y", ""},
+		{"TestThreeControlPlanes", "", "y", ""},
+		{"TestUpgrade", "", "y", "y"},
+		{"Upgrade", "", "y", "y"},
+		{"TestOneNode|TestUpgrade", "", "y", "y"},
+		{"TestUpgrade", "n", "n", ""},
+	} {
+		env := []string{"WHAT=" + c.what, "LONG=" + c.long}
+		if long, previous := ask(t, "kind_long", env...), ask(t, "kind_previous", env...); long != c.wantLong || previous != c.wantPrevious {
+			t.Errorf("WHAT=%s LONG=%s: long tests run: %q, want %q; upstream's version before is made: %q, want %q", c.what, c.long, long, c.wantLong, previous, c.wantPrevious)
+		}
+	}
+}
+
 // TestKindImageOfABase has kind build on an image of the caller's, and on its own.
 func TestKindImageOfABase(t *testing.T) {
 	tar := "SERVER_TAR=" + filepath.Join(t.TempDir(), "server.tar.gz")

@@ -31,7 +31,7 @@ func TestTrials(t *testing.T) {
 		"Lamps": {Writes: "light", Untried: "it is day", Pods: "glows"},
 		"Bulbs": {Writes: "warmth", Seen: "it was warm", Pods: "cools"},
 	})
-	want := trialsHead + "| `Bulbs` | warmth | seen: it was warm | cools |\n| `Lamps` | light | not possible here: it is day | glows |\n"
+	want := trialsHead + "| `Bulbs` | warmth | seen: it was warm | cools |\n| `Lamps` | light | not seen: it is day | glows |\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the table (-want +got):\n%s", diff)
 	}

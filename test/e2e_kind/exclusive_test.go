@@ -37,10 +37,12 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// exclusiveGates act on CPUs and memory that containers have alone.
-var exclusiveGates = []featuregate.Feature{
-	features.CPUManagerPolicyAlphaOptions, features.CPUManagerPolicyBetaOptions,
-	features.InPlacePodVerticalScalingExclusiveCPUs, features.InPlacePodVerticalScalingExclusiveMemory, features.PodLevelResourceManagers,
+// exclusiveGates act on CPUs and memory that containers have alone. A Pod keeps them.
+var exclusiveGates = map[featuregate.Feature]string{
+	features.CPUManagerPolicyAlphaOptions: runsOn, features.CPUManagerPolicyBetaOptions: runsOn,
+	features.InPlacePodVerticalScalingExclusiveCPUs:   "runs on with what it was given",
+	features.InPlacePodVerticalScalingExclusiveMemory: "runs on with what it was given",
+	features.PodLevelResourceManagers:                 runsOn,
 }
 
 // exclusivePod is the name of the Pod with a CPU and memory of its own.
@@ -97,7 +99,7 @@ func (n *realNode) exclusive(t *testing.T) {
 	if file := n.Exec(n.name, "cat", memoryState); !strings.Contains(file, uid) {
 		t.Errorf("%s forgot the Pod before another started: %s", memoryState, file)
 	}
-	createPlainPod(t, n.Cluster)
+	createPlainPod(t, n.Cluster, podName)
 	n.waitForgotten(t, memoryState, uid)
 	n.deletePod(podName)
 	for name := range static {
@@ -149,7 +151,7 @@ func (n *realNode) withGates(value, newFiles bool, fields ...map[string]any) {
 func (n *realNode) configure(value, newFiles bool, fields ...map[string]any) {
 	n.Exec(n.name, "systemctl", "stop", "kubelet")
 	n.EditKubelet(n.name, func(data []byte) (_ []byte, err error) {
-		for _, gate := range exclusiveGates {
+		for gate := range exclusiveGates {
 			if data, err = nodeconfig.SetGate(data, string(gate), value); err != nil {
 				return nil, err
 			}

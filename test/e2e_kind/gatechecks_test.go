@@ -145,6 +145,15 @@ func (n *usedNode) hasQuota(pod string) error {
 	return nil
 }
 
+// hasCgroups returns an error unless the node has cgroups of a Pod, in any hierarchy, or none.
+func (n *usedNode) hasCgroups(pod string, wanted bool) error {
+	const find = `find /sys/fs/cgroup -type d -name "*pod$1.slice" 2>/dev/null`
+	if found := n.shell(find, strings.ReplaceAll(string(n.pod(pod).UID), "-", "_")); (found != "") != wanted {
+		return fmt.Errorf("the cgroups of %s are %q, want some: %t", pod, found, wanted)
+	}
+	return nil
+}
+
 // records returns an error unless kubelet's file of what it gave to Pods has a text about one.
 func (n *usedNode) records(pod, text string) error {
 	_, after, _ := strings.Cut(n.shell("cat "+allocations), string(n.pod(pod).UID))
@@ -211,4 +220,5 @@ func (n *usedNode) createSources() {
 	})
 	n.createBundle()
 	n.createClaims()
+	n.createNodePort()
 }

@@ -150,7 +150,15 @@ func (n *usedNode) pods() []*corev1.Pod {
 		n.shellPod("memory-volume", forever, func(spec *corev1.PodSpec) {
 			spec.Volumes[0].EmptyDir = &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("10Mi"))}
 		}),
+		n.servingPod(),
 	}
+}
+
+// servingPod is the Pod behind the node port.
+func (n *usedNode) servingPod() *corev1.Pod {
+	pod := n.shellPod(servedPod, fmt.Sprintf("echo %s >/data/index.html; exec httpd -f -p %d -h /data", served, servedPort), func(*corev1.PodSpec) {})
+	pod.Labels = servedLabels
+	return pod
 }
 
 // createPods creates what the gates are used with, and resizes what can be.

@@ -147,9 +147,9 @@ func gateUses() []gateUse {
 		{gate: features.KubeletInUserNamespace,
 			used: func(n *usedNode) error { return n.saysWhetherInUserNamespace(true) },
 			left: func(n *usedNode) error { return n.saysWhetherInUserNamespace(false) }},
-		{gate: features.KubeProxyNFTablesLocalhostNodePorts,
-			used: func(n *usedNode) error { return n.hasRules("localhost-nodeport", true) },
-			left: func(n *usedNode) error { return n.hasRules("localhost-nodeport", false) }},
+		{gate: features.KubeProxyNFTablesLocalhostNodePorts, pod: servedPod,
+			used: func(n *usedNode) error { return errors.Join(n.hasLocalhostRules(true), n.servesOnLocalhost(true)) },
+			left: func(n *usedNode) error { return errors.Join(n.hasLocalhostRules(false), n.servesOnLocalhost(false)) }},
 	}
 }
 
@@ -158,7 +158,10 @@ func gateUses() []gateUse {
 func lateGateUses() []gateUse {
 	return []gateUse{
 		{gate: features.PodLevelResources, pod: "pod-resources", waits: true, ends: "PodLevelResourcesNotSupported",
-			used: func(n *usedNode) error { return n.hasQuota("pod-resources") }},
+			used: func(n *usedNode) error {
+				return errors.Join(n.hasQuota("pod-resources"), n.hasCgroups("pod-resources", true))
+			},
+			left: func(n *usedNode) error { return n.hasCgroups("pod-resources", false) }},
 		{gate: features.TaintTolerationComparisonOperators, pod: "tolerates", deleted: true,
 			used: func(n *usedNode) error {
 				n.createPod(n.shellPod("tolerates", forever, func(spec *corev1.PodSpec) {
@@ -193,19 +196,18 @@ func (n *usedNode) declares(gate featuregate.Feature, wanted bool) error {
 	return nil
 }
 
+// saysWhetherInUserNamespace returns an error unless the Node says whether the IDs of its
+// users are mapped, as they are where Docker runs without root, or says nothing.
 func (n *usedNode) saysWhetherInUserNamespace(wanted bool) error {
-	if in := n.node().Status.NodeInfo.RunningInUserNamespace; (in != nil) != wanted {
-		return fmt.Errorf("runningInUserNamespace of the node is %v, want one: %t", in, wanted)
+	said, expected := "nothing", "nothing"
+	if in := n.node().Status.NodeInfo.RunningInUserNamespace; in != nil {
+		said = fmt.Sprint(*in)
 	}
-	return nil
-}
-
-// hasRules returns an error unless rules of kube-proxy have a name, or have not.
-func (n *usedNode) hasRules(name string, wanted bool) error {
-	if rules := n.shell("nft list table ip kube-proxy"); strings.Contains(rules, name) != wanted || !strings.Contains(rules, "cluster-ips") {
-		return fmt.Errorf("want rules of kube-proxy with %s: %t; they are:\n%s", name, wanted, rules)
+	mapped := strings.Join(strings.Fields(n.shell("cat /proc/self/uid_map")), " ")
+	if wanted {
+		expected = fmt.Sprint(mapped != "0 0 4294967295")
 	}
-	return nil
+	return want("runningInUserNamespace of the node with the IDs "+mapped, said, expected)
 }
 
 // hasCondition returns an error unless a condition of a Pod is true, or is not there or not

@@ -91,6 +91,7 @@ func TestGatesWithPods(t *testing.T) {
 	for _, use := range slices.Concat(first, last) {
 		histories[use.gate] = framework.RecordFeature(t, etcd, string(use.gate))
 	}
+	n.selectLocalhost()
 	n.turnOn(histories)
 	n.createPods()
 	for _, use := range first {

@@ -20,6 +20,7 @@ package e2ekind
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -28,12 +29,14 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
 	"k8s.io/kubernetes-features/test/e2e_kind/nodeconfig"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
 )
 
 // TestGatesOfKubelet turns gates on and off whose state is on nodes, and checks what the
@@ -41,8 +44,10 @@ import (
 func TestGatesOfKubelet(t *testing.T) {
 	c := kindcluster.Create(t, kindcluster.Config{})
 	n := &realNode{Cluster: c, t: t, name: c.ControlPlanes[0]}
+	ran := false
 	for _, trial := range kubeletTrials {
 		t.Run(trial.name, func(t *testing.T) {
+			ran = true
 			defer func() {
 				if t.Failed() {
 					n.deletePodsOfTrial()
@@ -50,6 +55,9 @@ func TestGatesOfKubelet(t *testing.T) {
 			}()
 			trial.run(n, t)
 		})
+	}
+	if !ran {
+		t.Errorf("no trial has the name that -test.run gives, %q: see kubeletTrials", flag.Lookup("test.run").Value)
 	}
 }
 
@@ -69,31 +77,37 @@ func (n *realNode) deletePodsOfTrial() {
 type kubeletTrial struct {
 	name string
 	run  func(*realNode, *testing.T)
-	// gates are those that it turns off, and of which the catalog says what was seen.
-	gates []featuregate.Feature
+	// gates are those that it turns off while a Pod runs, of which the catalog says what was
+	// seen, with what it says of that Pod.
+	gates map[featuregate.Feature]string
 }
 
 // kubeletTrials are in the order in which they run.
 var kubeletTrials = []kubeletTrial{
 	{"StateWithoutPolicies", (*realNode).podLevelResourceManagers, nil},
-	trialOf(features.PodsAPI, (*realNode).podsAPI),
-	trialOf(features.RotateKubeletServerCertificate, (*realNode).rotateServerCertificate),
-	trialOf(features.ContainerCheckpoint, (*realNode).containerCheckpoint),
-	// The catalog has what a machine with cgroup v1 shows.
+	trialOf(features.PodsAPI, (*realNode).podsAPI, runsOn),
+	trialOf(features.RotateKubeletServerCertificate, (*realNode).rotateServerCertificate, runsOn),
+	trialOf(features.ContainerCheckpoint, (*realNode).containerCheckpoint, runsOn),
+	// It has run on no machine with cgroup v2, so that the catalog has nothing of it.
 	{"MemoryQoS", (*realNode).memoryQoS, nil},
-	trialOf(features.QOSReserved, (*realNode).qosReserved),
-	trialOf(features.H2CContainerProbe, (*realNode).http2Probe),
-	trialOf(features.KubeletEnsureSecretPulledImages, (*realNode).ensureSecretPulledImages),
-	trialOf(features.KubeletServiceAccountTokenForCredentialProviders, (*realNode).tokensForPlugin),
+	trialOf(features.QOSReserved, (*realNode).qosReserved, "runs on below the limit"),
+	trialOf(features.H2CContainerProbe, (*realNode).http2Probe, "Static Pods with probes by HTTP start again"),
+	trialOf(features.KubeletEnsureSecretPulledImages, (*realNode).ensureSecretPulledImages, "runs on; Pods without the Secret get the image, too"),
+	trialOf(features.KubeletServiceAccountTokenForCredentialProviders, (*realNode).tokensForPlugin, runsOn),
 	{"ExclusiveCPUsAndMemory", (*realNode).exclusive, exclusiveGates},
-	trialOf(features.PodLevelResourceManagers, (*realNode).resourcesOfPods),
+	trialOf(features.PodLevelResourceManagers, (*realNode).resourcesOfPods, runsOn),
 	// It ends all Pods.
-	{"GracefulNodeShutdown", (*realNode).gracefulShutdown, []featuregate.Feature{features.GracefulNodeShutdown, features.GracefulNodeShutdownBasedOnPodPriority}},
+	{"GracefulNodeShutdown", (*realNode).gracefulShutdown, map[featuregate.Feature]string{
+		features.GracefulNodeShutdown: runsOn, features.GracefulNodeShutdownBasedOnPodPriority: runsOn,
+	}},
 }
 
+// runsOn is what the catalog says of a Pod that keeps its containers.
+const runsOn = "runs on"
+
 // trialOf is a trial of one gate, whose name it has.
-func trialOf(gate featuregate.Feature, run func(*realNode, *testing.T)) kubeletTrial {
-	return kubeletTrial{string(gate), run, []featuregate.Feature{gate}}
+func trialOf(gate featuregate.Feature, run func(*realNode, *testing.T), pods string) kubeletTrial {
+	return kubeletTrial{string(gate), run, map[featuregate.Feature]string{gate: pods}}
 }
 
 // realNode is a node whose kubelet gets a configuration for each gate.
@@ -131,6 +145,15 @@ func (n *realNode) has(file string) bool {
 	return strings.TrimSpace(n.Exec(n.name, "sh", "-c", `if [ -e "$1" ]; then echo yes; fi`, "sh", file)) == "yes"
 }
 
+// waitForManagers waits until kubelet has started what reads its files, sets cgroups up and
+// decides about Pods: it answers that it is healthy some seconds before. It runs Pods only
+// after (updateRuntimeUp of k8s.io/kubernetes/pkg/kubelet), and new ones after old ones, so
+// that a new Pod is run, and waited for until it is gone.
+func (n *realNode) waitForManagers(t *testing.T) {
+	t.Helper()
+	n.deletePod(createPlainPod(t, n.Cluster, "managers").Name)
+}
+
 // waitFor waits for a file: kubelet answers that it is healthy before it has written all.
 func (n *realNode) waitFor(t *testing.T, file string) {
 	framework.Eventually(t, "the node to have "+file, func() error {
@@ -150,9 +173,9 @@ func (n *realNode) podLevelResourceManagers(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		n.Exec(n.name, append([]string{"rm"}, files...)...)
 		n.restart(gate, on, nil)
+		n.waitForManagers(t)
 		written[on] = map[string]string{}
 		for _, file := range files {
-			n.waitFor(t, file)
 			written[on][file] = n.Exec(n.name, "cat", file)
 		}
 	}
@@ -160,6 +183,7 @@ func (n *realNode) podLevelResourceManagers(t *testing.T) {
 		t.Errorf("the state files differ with the gate off (-) and on (+):\n%s", diff)
 	}
 	n.restart(gate, false, nil)
+	n.waitForManagers(t)
 	for _, file := range files {
 		if now := n.Exec(n.name, "cat", file); now != written[true][file] {
 			t.Errorf("kubelet with the gate off made %s of %s, which was %s", now, file, written[true][file])
@@ -188,12 +212,15 @@ func (n *realNode) podsAPI(t *testing.T) {
 			return nil
 		})
 	}
+	var using *corev1.Pod
 	left := func(after string) {
+		n.checkRuns(t, using)
 		if !n.has(socket) || listening() {
 			t.Errorf("after %s %s is there: %t, with a listener: %t; want a file without one", after, socket, n.has(socket), listening())
 		}
 	}
 	serve()
+	using = createPlainPod(t, n.Cluster, podName)
 	n.restart(gate, false, nil)
 	left("an end in order")
 	serve()
@@ -207,6 +234,7 @@ func (n *realNode) podsAPI(t *testing.T) {
 	})
 	n.WaitForKubelet(n.name)
 	left("a crash")
+	n.deletePod(using.Name)
 }
 
 // rotateServerCertificate has kubelet request a certificate, which stays.
@@ -234,24 +262,33 @@ func (n *realNode) rotateServerCertificate(t *testing.T) {
 		return nil
 	})
 	n.waitFor(t, current)
+	using := createPlainPod(t, n.Cluster, podName)
 	n.restart(gate, false, map[string]any{"serverTLSBootstrap": nil})
+	n.checkRuns(t, using)
+	n.deletePod(using.Name)
 	if !n.has(current) {
 		t.Errorf("%s went, and the catalog says that it stays", current)
 	}
 }
 
 // createPlainPod creates a Pod that uses no gate, and waits until it runs.
-func createPlainPod(t *testing.T, c *kindcluster.Cluster) *corev1.Pod {
+func createPlainPod(t *testing.T, c *kindcluster.Cluster, name string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: podName, Namespace: metav1.NamespaceDefault},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "main", Image: pauseImage(t, c, c.Nodes()[0]), ImagePullPolicy: corev1.PullNever,
-		}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+			Containers: []corev1.Container{{
+				Name: "main", Image: pauseImage(t, c, c.Nodes()[0]), ImagePullPolicy: corev1.PullNever,
+			}},
+		},
 	}
-	c.Eventually("the Pod to be created", func(ctx context.Context) error {
+	c.Eventually("the Pod "+name+" to be created", func(ctx context.Context) error {
 		_, err := c.Kube.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
 		return err
 	})
-	return waitForPod(t, c, "running", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning })
+	return waitForPodNamed(t, c, name, "running", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning })
 }

@@ -26,7 +26,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/kubernetes/pkg/features"
 )
@@ -39,46 +38,80 @@ const (
 )
 
 // gracefulShutdown has kubelet write for logind how long a shutdown may be delayed, and end
-// Pods as one is announced. Both files stay with the gates off.
+// Pods as one is announced. The gates are turned off twice: while a Pod runs, and after the
+// shutdown. Both files stay.
 func (n *realNode) gracefulShutdown(t *testing.T) {
 	n.InstallTrialPackages(n.name)
 	n.Exec(n.name, "systemctl", "start", "dbus.socket", "systemd-logind.service")
-	gate := string(features.GracefulNodeShutdown)
-	n.restart(gate, true, map[string]any{"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s"})
-	n.waitFor(t, logindConfig)
+	n.inhibitShutdowns(t)
 	config := n.Exec(n.name, "cat", logindConfig)
 	if !strings.Contains(config, "InhibitDelayMaxSec=30") {
 		t.Errorf("kubelet wrote %q for logind, want 30 seconds", config)
 	}
+	using := createPlainPod(t, n.Cluster, podName)
+	// A gate that depends on another ends kubelet while it is on without that, also one of
+	// Windows, which is on by default.
+	const needing, needed = string(features.WindowsGracefulNodeShutdown), string(features.GracefulNodeShutdown)
+	n.configureGate(string(features.GracefulNodeShutdownBasedOnPodPriority), false)
+	n.configureGate(needed, false)
+	n.RestartKubelet(n.name)
+	n.waitForEnd(t, fmt.Sprintf("%s is enabled, but depends on features that are disabled: [%s]", needing, needed))
+	n.configureGate(needing, false)
+	n.permitShutdowns(t)
+	n.checkRuns(t, using)
+	n.checkStays(t, logindConfig, config)
+	n.deletePod(using.Name)
+
+	n.inhibitShutdowns(t)
+	n.announceShutdown(t)
+	state := n.Exec(n.name, "cat", shutdownState)
+	n.permitShutdowns(t)
+	n.checkStays(t, logindConfig, config)
+	n.checkStays(t, shutdownState, state)
+}
+
+// inhibitShutdowns starts kubelet with both gates on, and waits until it inhibits shutdowns,
+// which it does once it has written for logind.
+func (n *realNode) inhibitShutdowns(t *testing.T) {
+	n.configureGate(string(features.GracefulNodeShutdownBasedOnPodPriority), true)
+	n.restart(string(features.GracefulNodeShutdown), true, map[string]any{"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s"})
 	framework.Eventually(t, "kubelet to inhibit shutdowns", func() error {
-		if list := n.Exec(n.name, "systemd-inhibit", "--list", "--no-legend"); !strings.Contains(list, "kubelet") {
-			return fmt.Errorf("those who inhibit them are %q", list)
+		if list := n.inhibitors(); !strings.Contains(list, "kubelet") {
+			return fmt.Errorf("those that inhibit them are %q", list)
 		}
 		return nil
 	})
-	n.announceShutdown(t)
+}
 
-	state := n.Exec(n.name, "cat", shutdownState)
-	off := map[string]any{"shutdownGracePeriod": nil, "shutdownGracePeriodCriticalPods": nil}
-	// kubelet refuses gates that are on and depend on this one, also that of Windows.
-	for _, needing := range []featuregate.Feature{features.GracefulNodeShutdownBasedOnPodPriority, features.WindowsGracefulNodeShutdown} {
-		n.configureGate(string(needing), false)
-	}
-	n.restart(gate, false, off)
-	if now := n.Exec(n.name, "cat", logindConfig); now != config {
-		t.Errorf("with the gate off the file for logind is %q, and it was %q", now, config)
-	}
-	if now := n.Exec(n.name, "cat", shutdownState); now != state {
-		t.Errorf("with the gate off the state is %q, and it was %q", now, state)
-	}
-	if list := n.Exec(n.name, "systemd-inhibit", "--list", "--no-legend"); strings.Contains(list, "kubelet") {
+// permitShutdowns starts kubelet with both gates off, waits until its managers have started,
+// and checks that it inhibits nothing.
+func (n *realNode) permitShutdowns(t *testing.T) {
+	n.configureGate(string(features.GracefulNodeShutdownBasedOnPodPriority), false)
+	n.restart(string(features.GracefulNodeShutdown), false, map[string]any{"shutdownGracePeriod": nil, "shutdownGracePeriodCriticalPods": nil})
+	n.waitForManagers(t)
+	if list := n.inhibitors(); strings.Contains(list, "kubelet") {
 		t.Errorf("with the gate off shutdowns are inhibited: %q", list)
+	}
+}
+
+// inhibitors are the processes that inhibit shutdowns, as logind lists them.
+func (n *realNode) inhibitors() string {
+	return n.Exec(n.name, "systemd-inhibit", "--list", "--no-legend")
+}
+
+// checkStays compares a file with what it was while the gate was on.
+func (n *realNode) checkStays(t *testing.T, file, was string) {
+	t.Helper()
+	if now := n.Exec(n.name, "cat", file); now != was {
+		t.Errorf("with the gate off %s is %q, and it was %q", file, now, was)
 	}
 }
 
 // announceShutdown sends the signal of logind that a shutdown begins, by which kubelet ends
 // all Pods, also those of the control plane. No shutdown follows: nodes share the machine.
 func (n *realNode) announceShutdown(t *testing.T) {
+	// kubelet inhibits shutdowns before it listens for them.
+	n.waitForManagers(t)
 	n.Exec(n.name, "busctl", "emit", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "PrepareForShutdown", "b", "true")
 	framework.Eventually(t, "the end of the shutdown to be noted", func() error {
 		// It is the year 1 until then.
@@ -116,7 +149,7 @@ func (n *realNode) containerCheckpoint(t *testing.T) {
 	n.Exec(n.name, "systemctl", "restart", "containerd")
 	n.restart(gate, true, nil)
 	n.permit()
-	using := createPlainPod(t, n.Cluster)
+	using := createPlainPod(t, n.Cluster, podName)
 	checkpoints := "https://" + n.name + ":10250/checkpoint/" + using.Namespace + "/" + using.Name + "/" + using.Spec.Containers[0].Name
 	answer := n.Exec(n.name, "curl", "--silent", "--insecure", "--request", "POST",
 		"--cert", "/etc/kubernetes/pki/apiserver-kubelet-client.crt", "--key", "/etc/kubernetes/pki/apiserver-kubelet-client.key", checkpoints)
@@ -125,10 +158,10 @@ func (n *realNode) containerCheckpoint(t *testing.T) {
 	}
 	archives := n.Exec(n.name, "ls", root+"checkpoints")
 	n.restart(gate, false, nil)
+	n.checkRuns(t, using)
 	if after := n.Exec(n.name, "ls", root+"checkpoints"); after != archives {
 		t.Errorf("the archives were %q with the gate on, and are %q with it off", archives, after)
 	}
-	n.checkRuns(t, using)
 	n.deletePod(using.Name)
 }
 

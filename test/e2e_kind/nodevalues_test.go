@@ -21,8 +21,11 @@ package e2ekind
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,30 +34,51 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// qosReserved has kubelet lower the memory limits of the cgroups of QoS classes, which stay.
+// qosReserved has kubelet lower the memory limits of the cgroups of QoS classes, which stay,
+// and a Pod below them runs on.
 func (n *realNode) qosReserved(t *testing.T) {
 	gate := string(features.QOSReserved)
-	limits := func() string {
-		const files = `find /sys/fs/cgroup -path "*kubepods-b*.slice/memory.limit_in_bytes" ! -path "*-pod*"`
-		return n.Exec(n.name, "sh", "-c", "for file in $("+files+"); do cat $file; done")
-	}
-	was := limits()
-	if was == "" {
+	was := n.limitsOfClasses(t)
+	if len(was) == 0 {
 		t.Skip("the cgroups of QoS classes have no memory.limit_in_bytes: this is not cgroup v1")
 	}
 	n.restart(gate, true, map[string]any{"qosReserved": map[string]any{"memory": "50%"}})
-	framework.Eventually(t, "lower limits of memory", func() error {
-		if now := limits(); now == was {
-			return fmt.Errorf("they are %q", now)
+	framework.Eventually(t, "lower limits of memory of all classes", func() error {
+		now := n.limitsOfClasses(t)
+		for file, limit := range was {
+			if value, ok := now[file]; !ok || value >= limit {
+				return fmt.Errorf("the limits were %v, and are %v", was, now)
+			}
 		}
 		return nil
 	})
-	lowered := limits()
+	using := createPlainPod(t, n.Cluster, podName)
+	// kubelet sets them again each minute until it ends.
+	n.Exec(n.name, "systemctl", "stop", "kubelet")
+	lowered := n.limitsOfClasses(t)
 	n.restart(gate, false, nil)
-	if now := limits(); now != lowered {
-		t.Errorf("the limits were %q, with the gate on %q, and are %q with it off again", was, lowered, now)
+	n.checkRuns(t, using)
+	if diff := cmp.Diff(lowered, n.limitsOfClasses(t)); diff != "" {
+		t.Errorf("the limits were %v, and differ with the gate on (-) and off again (+):\n%s", was, diff)
 	}
+	n.deletePod(using.Name)
 	n.restart(gate, false, map[string]any{"qosReserved": nil})
+}
+
+// limitsOfClasses are the memory limits in bytes of the cgroups of QoS classes, Burstable and
+// BestEffort, by files. cgroup v2 has no such files.
+func (n *realNode) limitsOfClasses(t *testing.T) map[string]int64 {
+	const files = `find /sys/fs/cgroup -path "*kubepods-b*.slice/memory.limit_in_bytes" ! -path "*-pod*"`
+	limits := map[string]int64{}
+	for line := range strings.Lines(n.Exec(n.name, "sh", "-c", `for file in $(`+files+`); do echo "$file $(cat "$file")"; done`)) {
+		file, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		limit, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s is no limit of memory: %v", file, err)
+		}
+		limits[file] = limit
+	}
+	return limits
 }
 
 // http2Probe changes how kubelet defaults probes, and with that the UIDs of static pods with

@@ -187,9 +187,10 @@ func (n *realNode) checkKept(t *testing.T, was *corev1.Pod, cpu string) {
 	}
 }
 
-// checkRuns checks that a Pod has the containers that it had.
+// checkRuns checks that a Pod has the containers that it had, once kubelet has decided about it.
 func (n *realNode) checkRuns(t *testing.T, was *corev1.Pod) {
 	t.Helper()
+	n.waitForManagers(t)
 	is := waitForPodNamed(t, n.Cluster, was.Name, "read", func(*corev1.Pod) bool { return true })
 	if is.UID != was.UID || is.Status.Phase != corev1.PodRunning {
 		t.Errorf("the Pod %s was %+v, and is %+v", was.Name, was.Status, is.Status)
@@ -206,7 +207,8 @@ func (n *realNode) waitForEnd(t *testing.T, text string) {
 	framework.Eventually(t, "kubelet to end with: "+text, func() error {
 		log := n.Exec(n.name, "journalctl", "--unit=kubelet", "--output=cat", "--no-pager", "--lines=500")
 		if !strings.Contains(log, text) {
-			return fmt.Errorf("its log has nothing of that")
+			lines := strings.Split(strings.TrimSpace(log), "\n")
+			return fmt.Errorf("its log has nothing of that, and ends with:\n%s", strings.Join(lines[max(0, len(lines)-5):], "\n"))
 		}
 		return nil
 	})

@@ -112,9 +112,11 @@ func (c *upgraded) newStates(t *testing.T) {
 // beside the state files of the other, which had it on.
 func (c *upgraded) replaceKubelet(t *testing.T, original bool) {
 	t.Helper()
-	c.kubelet(t).configureGate(stateGate, false)
+	n := c.kubelet(t)
+	n.configureGate(stateGate, false)
 	c.ReplaceKubelet(c.node, original)
 	c.WaitForKubelet(c.node)
+	n.waitForManagers(t)
 }
 
 // configure has kubeadm write the flags of the steps with an emulated version into the

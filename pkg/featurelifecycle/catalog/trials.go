@@ -23,17 +23,17 @@ import "k8s.io/component-base/featuregate"
 type Trial struct {
 	// Writes is what the node writes while the gate is on.
 	Writes string
-	// Seen is what was seen there, Untried why it cannot be tried. One of them is set.
+	// Seen is what a test sees there, Untried why nothing was seen. One of them is set.
 	Seen, Untried string
 	// Pods is what becomes of a running Pod that uses the gate when the node's processes
 	// start with the gate off.
 	Pods string
 }
 
-// Reasons why a gate cannot be tried.
+// Reasons why nothing was seen of a gate.
 const (
 	locked   = "kubelet and kube-proxy of this version have the gate locked on, and emulate no other version"
-	noDriver = "nodes of kind have no CSI driver"
+	noDriver = "no test installs a CSI driver, and nodes of kind come without one"
 	windows  = "nodes of kind run Linux"
 )
 
@@ -95,7 +95,7 @@ var Trials = map[featuregate.Feature]Trial{
 		Seen: "the name went with the gate",
 		Pods: runsOn},
 	"GRPCContainerProbeTLS": {Writes: "the condition Ready, by probes",
-		Seen: "a server with TLS was ready, and not any more with the gate off",
+		Seen: "a server with TLS was ready, and not any more with the gate off; no liveness probe was tried",
 		Pods: "runs on and is waited for; probes fail, so it is not ready, and a liveness probe restarts its container"},
 	"GracefulNodeShutdown": {Writes: "/etc/systemd/logind.conf.d/99-kubelet.conf",
 		Seen: "with Debian's dbus installed, logind ran; kubelet wrote the file, inhibited shutdowns, and ended all Pods as one was announced. The file stayed. kubelet did not start with this gate off before WindowsGracefulNodeShutdown was off, too",
@@ -104,7 +104,7 @@ var Trials = map[featuregate.Feature]Trial{
 		Seen: "kubelet noted when the announced shutdown began and ended; the file stayed",
 		Pods: runsOn},
 	"H2CContainerProbe": {Writes: "the condition Ready, by probes",
-		Seen: "the probe asked by HTTP/2, to which the server answered with an error, and by HTTP/1.1 with the gate off. etcd, a static Pod, started again as kubelet got another value, either way",
+		Seen: "the probe asked by HTTP/2, to which the server answered with an error, and by HTTP/1.1 with the gate off. etcd, a static Pod, started again as kubelet got another value, either way. No server without HTTP/1.1 was tried",
 		Pods: "runs on and is waited for; a server without HTTP/1.1 fails its probes. Static Pods with probes by HTTP start again"},
 	"ImageVolume": {Writes: "the mount of the image",
 		Untried: locked,
@@ -134,13 +134,13 @@ var Trials = map[featuregate.Feature]Trial{
 		Untried: "there is nothing to see on a node",
 		Pods:    runsOn},
 	"KubeProxyNFTablesLocalhostNodePorts": {Writes: "rules and counters in the table kube-proxy",
-		Seen: "they were there with the gate on, and not after kube-proxy had started without it",
+		Seen: "with localhost in nodePortAddresses they were there with the gate on, and a Pod answered on localhost at its node port; after kube-proxy had started without the gate they were gone, and nothing listened there",
 		Pods: "runs on; its node port is no longer served on localhost"},
 	"KubeletEnsureSecretPulledImages": {Writes: "image_manager/pulling and image_manager/pulled",
 		Seen: "kubelet recorded an image with its Secret and refused it to a Pod without; with the gate off that Pod got it, the record stayed, and counted again with the gate on",
 		Pods: "runs on; Pods without the Secret get the image, too"},
 	"KubeletInUserNamespace": {Writes: "status.nodeInfo.runningInUserNamespace of the Node",
-		Seen: "kubelet wrote false, and the field was gone with the gate off",
+		Seen: "kubelet wrote what is true of the node, here false, and the field was gone with the gate off",
 		Pods: runsOn},
 	"KubeletServiceAccountTokenForCredentialProviders": {Writes: "image_manager/pulled",
 		Seen: "a plugin got a token of a Pod's service account, and kubelet recorded the image with the account; with the gate off it did not start while the plugin's configuration had tokenAttributes, left the record without them, and refused the image to another Pod of the account, which got it with the gate on again",
@@ -149,7 +149,7 @@ var Trials = map[featuregate.Feature]Trial{
 		Untried: "the file system of the node is mounted without project quotas",
 		Pods:    runsOn},
 	"MemoryQoS": {Writes: "memory.min, memory.low and memory.high of cgroups",
-		Untried: "the machine has cgroup v1, which has none of them",
+		Untried: "the trial of it needs a machine with cgroup v2, and has run on none; cgroup v1 has no such files",
 		Pods:    "runs on with what its cgroups have"},
 	"MutableCSINodeAllocatableCount": {Writes: "spec.drivers[*].allocatable.count of CSINodes",
 		Untried: locked,
@@ -203,7 +203,7 @@ var Trials = map[featuregate.Feature]Trial{
 		Untried: locked,
 		Pods:    "runs on and is waited for"},
 	"TaintTolerationComparisonOperators": {Writes: "nothing: kubelet compares taints",
-		Seen: "a Pod that tolerated a taint NoExecute by Gt was ended, and deleted by the controller of taints",
+		Seen: "a Pod that tolerated a taint NoExecute by Gt was ended, and deleted by the controller of taints; no other was tried",
 		Pods: "is deleted where it tolerates a taint NoExecute by such an operator only; others run on and are waited for. Change the taint or the toleration before"},
 	"UserNamespacesHostNetworkSupport": {Writes: "its name in status.declaredFeatures of the Node, pods/<uid>/userns",
 		Seen: "the container had users of its own in the host's network; kubelet that started with the gate off ended the running Pod (PodFeatureUnsupported), and its file went",
@@ -212,7 +212,7 @@ var Trials = map[featuregate.Feature]Trial{
 		Untried: locked,
 		Pods:    "runs on and is waited for"},
 	"VolumeBindMountOptions": {Writes: "its name in status.declaredFeatures of the Node, options of mounts",
-		Seen: "the runtime does not know the options: kubelet did not declare the gate, and refused the Pod, which was waited for",
+		Seen: "the runtime does not know the options: kubelet did not declare the gate, and refused the Pod, which was waited for; none ran",
 		Pods: ends},
 	"WindowsCPUAndMemoryAffinity": {Writes: "cpu_manager_state and memory_manager_state",
 		Untried: windows,

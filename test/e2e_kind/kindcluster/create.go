@@ -52,6 +52,7 @@ type Config struct {
 func Create(t testing.TB, config Config) *Cluster {
 	t.Helper()
 	Require(t)
+	created.Add(1)
 	if config.Image == "" {
 		nodeImage(t)
 	}

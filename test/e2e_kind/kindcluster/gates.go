@@ -152,6 +152,13 @@ func (c *Cluster) SetGatesOfKubeProxies(gates map[string]bool) {
 	c.patchKubeProxies(patch)
 }
 
+// EditKubeProxies changes the configuration of kube-proxies, which take it when they start
+// again (SetGatesOfKubeProxies).
+func (c *Cluster) EditKubeProxies(change func([]byte) ([]byte, error)) {
+	c.t.Helper()
+	c.editConfigMap(kubeProxy, kubeProxyKey, change)
+}
+
 // SetImageOfKubeProxies replaces kube-proxies by those of another image, and waits until
 // all are new.
 func (c *Cluster) SetImageOfKubeProxies(image string) {

@@ -19,9 +19,12 @@ limitations under the License.
 package kindcluster
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
@@ -33,6 +36,8 @@ const (
 	testVariable = "KIND_TEST"
 	// longVariable turns long ones on, too.
 	longVariable = "LONG"
+	// whatVariable selects tests, as WHAT of the Makefile.
+	whatVariable = "KIND_WHAT"
 	// outVariable names the Makefile's output folder.
 	outVariable = "OUT"
 )
@@ -49,13 +54,37 @@ func Require(t testing.TB) {
 	}
 }
 
-// RequireLong skips a test that only "make kind-test LONG=y" runs.
+// RequireLong skips a test that only "make kind-test LONG=y" runs. One that WHAT selects
+// fails instead.
 func RequireLong(t testing.TB) {
 	t.Helper()
 	Require(t)
-	if os.Getenv(longVariable) != "y" {
-		t.Skip("takes long; \"make kind-test LONG=y\" runs it")
+	if os.Getenv(longVariable) == "y" {
+		return
 	}
+	if what := os.Getenv(whatVariable); what != "" {
+		t.Fatalf("WHAT=%s selects this test, which takes long: run \"make kind-test LONG=y WHAT='%s'\"", what, what)
+	}
+	t.Skip("takes long; \"make kind-test LONG=y\" runs it")
+}
+
+// Run runs the tests of a package and returns the exit code. A run of "make kind-test" fails
+// unless a test started nodes. All are the names of those that do.
+func Run(m *testing.M, all ...string) int {
+	code := m.Run()
+	if code != 0 || os.Getenv(testVariable) != "y" || created.Load() > 0 {
+		return code
+	}
+	fmt.Fprintln(os.Stderr, nothingRan(os.Getenv(whatVariable), all))
+	return 1
+}
+
+// created counts clusters of this process that tests asked for.
+var created atomic.Int64
+
+// nothingRan is the error of a run in which no test started nodes.
+func nothingRan(what string, all []string) string {
+	return fmt.Sprintf("no test started nodes: WHAT=%s selects none of %s; name one of them, or several with \"|\" between them", what, strings.Join(all, ", "))
 }
 
 // Out is a path below the Makefile's output folder.

@@ -82,10 +82,25 @@ func TestOnlyUpgradesBuildPrevious(t *testing.T) {
 	if list == nil || !slices.Equal(strings.Fields(list[1]), without) || len(without) == len(all) {
 		t.Errorf("the Makefile has %q, want %q of the tests %q", list, without, all)
 	}
+	slices.Sort(all)
+	if names := `{"` + strings.Join(all, `", "`) + `"}`; !strings.Contains(read(t, "test", "e2e_kind", "main_test.go"), names) {
+		t.Errorf("nodeTests of test/e2e_kind/main_test.go has to be %s", names)
+	}
 	page := read(t, "docs", "kind.md")
 	for _, test := range all {
 		if !strings.Contains(page, "`"+test+"`") {
 			t.Errorf("docs/kind.md does not name %s", test)
+		}
+	}
+}
+
+// TestRunWithoutNodesNamesTests checks that a run in which no test started nodes says what
+// was selected, and what can be.
+func TestRunWithoutNodesNamesTests(t *testing.T) {
+	said := nothingRan("Typo", []string{"TestA", "TestB"})
+	for _, text := range []string{"WHAT=Typo ", "TestA, TestB"} {
+		if !strings.Contains(said, text) || strings.Contains(said, "\n") {
+			t.Errorf("it says %q, want one line with %q", said, text)
 		}
 	}
 }

@@ -1,0 +1,34 @@
+//go:build linux
+
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2ekind
+
+import (
+	"os"
+	"testing"
+
+	"k8s.io/kubernetes-features/test/e2e_kind/kindcluster"
+)
+
+// nodeTests are the tests that start nodes, sorted.
+var nodeTests = []string{"TestGatesOfKubelet", "TestGatesWithPods", "TestOneNode", "TestThreeControlPlanes", "TestUpgrade"}
+
+// TestMain fails a run of "make kind-test" in which none of them ran.
+func TestMain(m *testing.M) {
+	os.Exit(kindcluster.Run(m, nodeTests...))
+}
