@@ -91,7 +91,7 @@ type clients struct {
 
 // New makes a fleet for so many nodes, without processes. Proxy is how a front proxy
 // reaches the server, which believes it who sends a request: as for real processes, no
-// request is checked for the permission to be somebody else's.
+// request is checked for the permission to impersonate.
 func New(ctx context.Context, proxy *rest.Config, templates map[string]Template, nodes int) (*Fleet, error) {
 	f := &Fleet{templates: map[string]*Template{}}
 	for component, template := range templates {
