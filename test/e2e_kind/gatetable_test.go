@@ -68,7 +68,7 @@ func gateUses() []gateUse {
 		// The runtime does not know the options, so the node does not declare the gate.
 		{gate: features.VolumeBindMountOptions, pod: "bind-options", waits: true, ends: unsupported,
 			used: func(n *usedNode) error {
-				return errors.Join(n.declares(features.VolumeBindMountOptions, false), n.hasEvent("bind-options", unsupported, string(features.VolumeBindMountOptions)))
+				return errors.Join(n.declares(features.VolumeBindMountOptions, false), n.isRefused("bind-options", unsupported, string(features.VolumeBindMountOptions)))
 			}},
 		{gate: features.AtomicWriteVolumeUserFields, pod: "file-users", waits: true,
 			used: func(n *usedNode) error { return want("the file", n.inPod("file-users", "cat", "/secret/key"), "old") },
