@@ -109,7 +109,7 @@ const trialsHead = `
 ## Gates that nodes write
 
 Gates that kubelet or kube-proxy query and that leave something, with what was seen of each on a [node of kind](kind.md#what-make-kind-test-does), whose processes are real, or why
-nothing was. A process takes a value when it starts, and kubelet then decides about the Pods that it finds as about new ones. The last column was seen, too, but where nothing was seen or tried: there it is what the code does.
+nothing was. A process takes a value when it starts, and kubelet then decides about the Pods that it finds as about new ones. The last column was seen, too, but where nothing was seen or tried, and of what leaves Pods alone (ExtendWebSocketsToKubelet, KubeletInUserNamespace): there it is what the code does.
 
 | gate | what a node writes | on a node of kind | a running Pod, with the gate turned off, … |
 | --- | --- | --- | --- |

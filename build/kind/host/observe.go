@@ -140,7 +140,7 @@ func observed(ctx context.Context, o Options, u undo, do func() error) error {
 	if left = errors.Join(left, before.settle(after, o.observe)); left != nil {
 		left = fmt.Errorf("the machine is not as it was: %w", left)
 	} else {
-		o.Log("The machine is as it was: the same %d mounts and %d network interfaces, and the same values of %d settings of the kernel", len(before.mounts), len(before.interfaces), len(was.Settings))
+		o.Log("The machine has the same %d mounts and %d network interfaces as before", len(before.mounts), len(before.interfaces))
 	}
 	return errors.Join(err, left)
 }

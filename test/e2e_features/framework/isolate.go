@@ -21,6 +21,7 @@ package framework
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -138,6 +139,10 @@ func copySettings() error {
 	for i, name := range settings {
 		file, mounted := filepath.Join("/proc/sys", name), filepath.Join(dir, strconv.Itoa(i))
 		value, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			// What is not there is not written either.
+			continue
+		}
 		if err == nil {
 			err = os.WriteFile(mounted, value, 0o644)
 		}
