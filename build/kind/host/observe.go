@@ -139,8 +139,6 @@ func observed(ctx context.Context, o Options, u undo, do func() error) error {
 	}
 	if left = errors.Join(left, before.settle(after, o.observe)); left != nil {
 		left = fmt.Errorf("the machine is not as it was: %w", left)
-	} else {
-		o.Log("The machine has the same %d mounts and %d network interfaces as before", len(before.mounts), len(before.interfaces))
 	}
 	return errors.Join(err, left)
 }
