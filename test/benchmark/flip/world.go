@@ -20,6 +20,7 @@ package flip
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -147,8 +148,19 @@ const openPeriod = 500 * time.Millisecond
 // profileSeconds is for how long a flip is profiled.
 const profileSeconds = 10
 
-// profile takes a profile of kube-apiserver if that is wanted; wait waits for it.
+// profile takes profiles of kube-apiserver and of the watchers if that is wanted, and what
+// kube-apiserver has allocated before and after; wait waits for them.
 func (w *world) profile(ctx context.Context, name string) (wait func() error) {
 	profiler := measure.Profiler{Dir: w.options.Profiles, Client: w.Kube.CoreV1().RESTClient()}
-	return profiler.Begin(ctx, measure.Processor, profileSeconds, fmt.Sprintf("%s-%d", name, w.n))
+	name = fmt.Sprintf("%s-%d", name, w.n)
+	before := profiler.Take(ctx, measure.Allocations, 0, name+"-before")
+	stop, own := profiler.Own(name + "-watchers")
+	server := profiler.Begin(ctx, measure.Processor, profileSeconds, name)
+	return func() error {
+		err := errors.Join(before, own, server())
+		if own == nil {
+			err = errors.Join(err, stop())
+		}
+		return errors.Join(err, profiler.Take(ctx, measure.Allocations, 0, name+"-after"))
+	}
 }

@@ -20,9 +20,11 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -35,6 +37,8 @@ const (
 	Processor = "profile"
 	// Heap is there at once.
 	Heap = "heap"
+	// Allocations since the start are there at once; two of them make a difference.
+	Allocations = "allocs"
 )
 
 // Profiler writes profiles of the server that Client talks to into the directory
@@ -70,6 +74,28 @@ func (p Profiler) Begin(ctx context.Context, kind string, seconds int, name stri
 	done := make(chan error, 1)
 	go func() { done <- p.Take(ctx, kind, seconds, name) }()
 	return func() error { return <-done }
+}
+
+// Own profiles the processor time of this process until stop, which writes it beside those
+// of the server.
+func (p Profiler) Own(name string) (stop func() error, err error) {
+	if p.Dir == "" {
+		return func() error { return nil }, nil
+	}
+	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.Create(filepath.Join(p.Dir, name+"."+Processor))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return file.Close()
+	}, nil
 }
 
 // Pause lets time pass in which something is measured.

@@ -17,10 +17,19 @@ limitations under the License.
 package storage
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"k8s.io/kubernetes-features/pkg/apis/features"
 )
@@ -59,5 +68,147 @@ func TestReportsShareEqualLists(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, read(t, r, "kubelet.n2")); diff != "" {
 		t.Errorf("another report changed, too (-want +got):\n%s", diff)
+	}
+}
+
+// storageCodec encodes and decodes reports as they are stored.
+func storageCodec(t testing.TB) runtime.Codec {
+	t.Helper()
+	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	if !ok {
+		t.Fatal("no protobuf")
+	}
+	return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), v1alpha1.SchemeGroupVersion, features.SchemeGroupVersion)
+}
+
+// longReport is a report of n features.
+func longReport(name string, n int) *features.FeatureReport {
+	r := &features.FeatureReport{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kubelet." + name, Generation: 7, Labels: map[string]string{"a": "b"}},
+		Spec: features.FeatureReportSpec{
+			Component: "kubelet", Instance: name, NodeName: name, BinaryVersion: "v1.37.2", EmulationVersion: "1.37",
+			Username: "system:node:" + name, Process: "4d2c9c5e-6a5a-4f0f-9a52-7d1c3c5a4b10",
+		},
+	}
+	for i := range n {
+		r.Spec.Features = append(r.Spec.Features, features.ReportedFeature{Name: fmt.Sprintf("Feature%d", i), Enabled: i%2 == 0, Queried: true, Stage: "Alpha"})
+	}
+	return r
+}
+
+func encoded(t testing.TB, codec runtime.Codec, r *features.FeatureReport) []byte {
+	t.Helper()
+	data, err := runtime.Encode(codec, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestListIsKnownByItsBytes: the second report with a list is decoded without it, and is
+// what it would be otherwise.
+func TestListIsKnownByItsBytes(t *testing.T) {
+	plain := storageCodec(t)
+	sharing := newSharingCodec(plain)
+	for _, n := range []int{0, 1, 48, 250} {
+		for _, name := range []string{"n1", "n2", "n3"} {
+			want := longReport(name, n)
+			data := encoded(t, plain, want)
+			list, _ := splitList(data)
+			if name != "n1" && n > 0 && sharing.known(list) == nil {
+				t.Errorf("the list of %d features is not known when it comes again", n)
+			}
+			got, _, err := sharing.Decode(data, nil, &features.FeatureReport{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s with %d features (-want +got):\n%s", name, n, diff)
+			}
+		}
+	}
+}
+
+// TestListInOtherPlaces: reports that another encoder wrote are decoded as a whole.
+func TestListInOtherPlaces(t *testing.T) {
+	plain := storageCodec(t)
+	data := encoded(t, plain, longReport("n1", 3))
+	raw, _ := find(data[len(protobufMagic):], unknownRaw)
+	spec, _ := find(raw.value, reportSpec)
+	list, _ := find(spec.value, reportFeatures)
+	message := func(spec []byte) []byte { return raw.replace(slices.Clone(protobufMagic), spec) }
+	inSpec := func(value []byte) []byte { return message(spec.replace(nil, value)) }
+	_, _, tag := protowire.ConsumeTag(list.encoded)
+	_, size := protowire.ConsumeBytes(list.encoded[tag:])
+	first, others := list.encoded[:tag+size], list.encoded[tag+size:]
+	for name, data := range map[string][]byte{
+		"first in the message":    inSpec(slices.Concat(list.encoded, list.before, list.after)),
+		"last in the message":     inSpec(slices.Concat(list.before, list.after, list.encoded)),
+		"in two pieces":           inSpec(slices.Concat(first, list.before, others, list.after)),
+		"in a spec that is split": message(slices.Concat(raw.before[:0], spec.before, protowire.AppendBytes(protowire.AppendTag(nil, reportSpec, protowire.BytesType), slices.Concat(list.before, first)), protowire.AppendBytes(protowire.AppendTag(nil, reportSpec, protowire.BytesType), slices.Concat(others, list.after)), spec.after)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			sharing := newSharingCodec(plain)
+			want, _, err := plain.Decode(data, nil, &features.FeatureReport{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(want.(*features.FeatureReport).Spec.Features); n != 3 {
+				t.Fatalf("the test's report has %d features, want 3", n)
+			}
+			for range 2 {
+				got, _, err := sharing.Decode(data, nil, &features.FeatureReport{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// FuzzSharingCodec: it decodes what the codec decodes, whatever it has seen before.
+func FuzzSharingCodec(f *testing.F) {
+	plain := storageCodec(f)
+	sharing := newSharingCodec(plain)
+	for _, n := range []int{0, 1, 3, 48} {
+		data := encoded(f, plain, longReport("n1", n))
+		if _, _, err := sharing.Decode(data, nil, &features.FeatureReport{}); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+		f.Add(data[:len(data)/2])
+		f.Add(append(bytes.Clone(data), data...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want, _, wantErr := plain.Decode(bytes.Clone(data), nil, &features.FeatureReport{})
+		got, _, err := sharing.Decode(data, nil, &features.FeatureReport{})
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("got error %v, want %v", err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// BenchmarkDecodeReport of a kubelet with the codec, and with the one that shares.
+func BenchmarkDecodeReport(b *testing.B) {
+	plain := storageCodec(b)
+	data := encoded(b, plain, longReport("n1", 48))
+	for name, codec := range map[string]runtime.Codec{"plain": plain, "sharing": newSharingCodec(plain)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := codec.Decode(data, nil, &features.FeatureReport{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
