@@ -37,11 +37,21 @@ func Delay(n int, fraction float64) time.Duration {
 // MaxDelay returns how long the last of n processes waits.
 func MaxDelay(n int) time.Duration { return Delay(n, 1) }
 
-// confirmationsPerSecond is how many processes that follow a FeatureValue confirm it in a
-// second. A confirmation costs kube-apiserver less than half of what a report does, and
-// counts are sent to none of them. It is no part of the protocol: processes have the result
-// from the FeatureValue.
-const confirmationsPerSecond = 4 * v1alpha1.ReportsPerSecond
+const (
+	// confirmationsPerSecond is how many processes that follow a FeatureValue confirm it in a
+	// second while few do. A confirmation costs kube-apiserver less than a report does, and
+	// counts are sent to none of them. It is no part of the protocol: processes have the
+	// result from the FeatureValue.
+	confirmationsPerSecond = 4 * v1alpha1.ReportsPerSecond
+	// few is the number of them that may be more than a server with two cores answers in the
+	// same time: they wait in its queues (pkg/registry/features/rest, flowcontrol.go) and are
+	// answered within seconds. Of more the queues would be full, and those that are turned
+	// away ask again up to 45 seconds later.
+	few = 2 * confirmationsPerSecond
+	// manyPerSecond is how many others confirm it in a second, which is what such a server
+	// answers beside 10,000 watches.
+	manyPerSecond = 400
+)
 
 // Seconds returns the time over which n processes spread their confirmations, in whole
 // seconds, as FeatureValue.reportWithinSeconds has it. It is rounded: fewer than half of
@@ -49,7 +59,9 @@ const confirmationsPerSecond = 4 * v1alpha1.ReportsPerSecond
 // one second as otherwise.
 func Seconds(n int) int32 {
 	const longest = int(v1alpha1.MaxReportSpread / time.Second)
-	return int32(min((max(n, 0)+confirmationsPerSecond/2)/confirmationsPerSecond, longest))
+	first := min(max(n, 0), few)
+	others := min(max(n, 0), longest*confirmationsPerSecond) - first
+	return int32(min((first+confirmationsPerSecond/2)/confirmationsPerSecond+(max(others, 0)+manyPerSecond/2)/manyPerSecond, longest))
 }
 
 // Confirming returns when the first and the last of n processes that follow a FeatureValue

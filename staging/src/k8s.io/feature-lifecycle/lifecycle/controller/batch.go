@@ -91,7 +91,7 @@ func newBatches() *batches {
 // add folds a change of a feature. It returns the delay after which the feature is to
 // be reconciled, false when it is delayed already. The delay is 0 for the last change that
 // is expected. A process that reports twice takes the place of another one, whose report
-// is counted as if none had been expected.
+// is counted like those of few.
 func (b *batches) add(name string, now time.Time) (after time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,6 +104,8 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 	known.heard(now)
 	if known.awaited > 0 {
 		if known.awaited--; known.awaited == 0 {
+			// Those that still come are few.
+			known.period, known.changes, known.since = reportBatch, 0, now
 			known.waiting = false
 			return 0, true
 		}
@@ -126,14 +128,14 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 func (b *batches) expect(name string, users int, now time.Time) {
 	earliest, latest := stagger.Confirming(users)
 	period := min(latest/counts, longestBatch)
-	if period <= reportBatch {
+	if users <= 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.of[name]
 	if known == nil {
-		known = &batch{}
+		known = &batch{period: reportBatch, since: now}
 		b.of[name] = known
 	}
 	if known.period < period {

@@ -138,7 +138,7 @@ func TestManyReportsAreFoldedForLonger(t *testing.T) {
 // others, who still wait for the value.
 func TestExpectedUsersFoldedFromFirst(t *testing.T) {
 	for users, want := range map[int]time.Duration{
-		0: reportBatch, 100: reportBatch, 1000: reportBatch, 10_000: 11250 * time.Millisecond / counts, 1 << 40: stagger.MaxDelay(1<<40) / counts,
+		0: reportBatch, 100: reportBatch, 1000: reportBatch, 10_000: 24750 * time.Millisecond / counts, 1 << 40: stagger.MaxDelay(1<<40) / counts,
 	} {
 		b := newBatches()
 		b.expect("A", users, start)
@@ -178,7 +178,7 @@ func TestExpectedUsersFoldedFromFirst(t *testing.T) {
 // expectation ends with its batch.
 func TestExpectationsOfReports(t *testing.T) {
 	const users = 10_000
-	period := 11250 * time.Millisecond / counts
+	period := 24750 * time.Millisecond / counts
 	expecting := func() *batches {
 		b := newBatches()
 		b.expect("A", users, start)
@@ -219,7 +219,12 @@ func TestExpectationsOfReports(t *testing.T) {
 		}, 1 + users},
 		"few are expected": {func() *batches {
 			b := newBatches()
-			b.expect("A", 1000, start)
+			b.expect("A", 3, start)
+			return b
+		}, 1 + 3},
+		"none is expected": {func() *batches {
+			b := newBatches()
+			b.expect("A", 0, start)
 			return b
 		}, 0},
 		"all have arrived": {func() *batches {
@@ -246,17 +251,14 @@ func TestExpectationsOfReports(t *testing.T) {
 		}
 	}
 
-	// Those that arrive after an early count are counted once no other arrives.
+	// Those that arrive after an early count are few, and counted like these.
 	b := expecting()
 	add(b, 1+users)
 	if b.waits("A") {
 		t.Error("it still waits although all have arrived")
 	}
-	if after, first := b.add("A", start.Add(period)); after != period || !first {
-		t.Errorf("the next one is folded for %s, first %t; want %s", after, first, period)
-	}
-	if got, next := b.quiet(start.Add(period + quietAfter)); !slices.Equal(got, []string{"A"}) || next != 0 {
-		t.Errorf("later quiet %v, others after %s", got, next)
+	if after, first := b.add("A", start.Add(period)); after != reportBatch || !first {
+		t.Errorf("the next one is folded for %s, first %t; want %s", after, first, reportBatch)
 	}
 }
 
@@ -323,8 +325,8 @@ func TestLastConfirmationIsCountedAtOnce(t *testing.T) {
 		if n := c.queue.Len(); n != 0 {
 			t.Errorf("the queue has %d after one more", n)
 		}
-		if took := w.until(longestBatch, "one more is counted", func() bool { return c.queue.Len() > 0 }); took != quietAfter {
-			t.Errorf("one more was counted after %s, want %s", took, quietAfter)
+		if took := w.until(longestBatch, "one more is counted", func() bool { return c.queue.Len() > 0 }); took != reportBatch {
+			t.Errorf("one more was counted after %s, want %s", took, reportBatch)
 		}
 	})
 }
@@ -484,11 +486,11 @@ func TestUrgentFeaturesReconciledDuringManyReports(t *testing.T) {
 		"another that awaits thousands": {func(c *Controller) {
 			delete(c.queue.batches.of, "A")
 			old, after := before.DeepCopy(), before.DeepCopy()
-			old.Status.Uses = []v1alpha1.FeatureUse{{Component: other, Enabled: new(true), Count: 19_000}, {Component: other, Enabled: new(false), Count: 100_000}, {Component: "third", Enabled: new(true), Count: 1000}}
+			old.Status.Uses = []v1alpha1.FeatureUse{{Component: other, Enabled: new(true), Count: 9_000}, {Component: other, Enabled: new(false), Count: 100_000}, {Component: "third", Enabled: new(true), Count: 1000}}
 			awaiting(after)
 			after.Status.Configured = &v1alpha1.FeatureConfiguration{}
 			c.featureStored(old, after)
-		}, 22500 * time.Millisecond / counts},
+		}, 24750 * time.Millisecond / counts},
 		"a change of version": {stored(func(f *v1alpha1.Feature) {
 			awaiting(f)
 			f.Status.State = v1alpha1.StateUpgrading
