@@ -45,7 +45,7 @@ const (
 	confirmationsPerSecond = 4 * v1alpha1.ReportsPerSecond
 	// few is the number of them that may be more than a server with two cores answers in the
 	// same time: they wait in its queues (pkg/registry/features/rest, flowcontrol.go) and are
-	// answered within seconds. Of more the queues would be full, and those that are turned
+	// answered within seconds. More would fill the queues, and those that are turned
 	// away ask again up to 45 seconds later.
 	few = 2 * confirmationsPerSecond
 	// manyPerSecond is how many others confirm it in a second, which is what such a server
