@@ -165,6 +165,8 @@ func TestDisruptionsAtOnce(t *testing.T) {
 	w.said("%s of disruptions; the same choices again: SOAK_SEED=%d", s.duration, s.seed)
 	defer func() { fmt.Fprintf(t.Output(), "\n%s\n", w.table()) }()
 	defer w.keepEvidence()
+	w.record()
+	defer w.judgeHistory()
 	before := w.rest("before the faults", nil)
 	w.populate()
 	w.memory.follow()

@@ -226,6 +226,10 @@ func (w *world) keepEvidence() {
 	if w.people != nil {
 		keep("reporters.txt", []byte(w.people.lastWords()), nil)
 	}
+	if w.recording != nil {
+		content, err := os.ReadFile(w.recording.file)
+		keep(filepath.Base(w.recording.file), content, err)
+	}
 	w.said("logs, what servers say and what reporters said last are in %s", dir)
 }
 

@@ -210,7 +210,9 @@ func (w *world) flipThroughAPI(ctx context.Context, random *rand.Rand) error {
 
 func (w *world) patch(ctx context.Context, random *rand.Rand, feature, patch string) error {
 	return w.try(ctx, random, "changing the spec of "+feature, func(ctx context.Context, s server) error {
-		_, err := s.features.FeaturesV1alpha1().Features(systemNS).Patch(ctx, feature, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		begun := time.Now()
+		changed, err := s.features.FeaturesV1alpha1().Features(systemNS).Patch(ctx, feature, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		w.answered(request{s.name, begun}, "patch", changed, err)
 		if apierrors.IsConflict(err) {
 			w.stats.count("conflicts of people")
 		}

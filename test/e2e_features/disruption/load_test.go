@@ -33,6 +33,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/utils/ptr"
 )
@@ -44,7 +45,9 @@ func (w *world) read(ctx context.Context, random *rand.Rand) error {
 	var err error
 	switch random.IntN(6) {
 	case 0:
-		_, err = features.Get(ctx, static, metav1.GetOptions{})
+		var feature *v1alpha1.Feature
+		feature, err = features.Get(ctx, static, metav1.GetOptions{})
+		w.answered(request{s.name, begun}, "get", feature, err)
 	case 1:
 		_, err = features.List(ctx, metav1.ListOptions{})
 	case 2:

@@ -115,6 +115,8 @@ type world struct {
 	// wanted is what was asked for last of each feature that flips.
 	wanted map[string]bool
 
+	// recording is the history of the run, nil where it is not recorded.
+	recording *recording
 	people    *population
 	objects   *objects
 	clearings *clearings

@@ -1,0 +1,501 @@
+/*
+Copyright The Kubernetes Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
+	"k8s.io/kubernetes-features/test/e2e_features/framework"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// server is the component whose reports say what servers configure.
+	server = "kube-apiserver"
+	// cleared is the feature whose field StatefulSets have.
+	cleared = "MaxUnavailableStatefulSet"
+	// heard is how long a server may take to hear of what another one reports, arrives how
+	// long a write may take that was decided on what was so until then.
+	heard, arrives = 10 * time.Second, 10 * time.Second
+)
+
+// Verdict is what a history shows.
+type Verdict struct {
+	// Violations break an invariant, each with its name first.
+	Violations []string
+	// Versions of Features were stored, and Transitions begun; Cleared objects lost a
+	// field; Watched and Answered are what clients saw; Gaps is how often something was
+	// not recorded since etcd had been compacted.
+	Versions, Transitions, Cleared, Watched, Answered, Gaps int
+}
+
+func (v Verdict) String() string {
+	return fmt.Sprintf("%d versions of Features with %d transitions, %d objects cleared, %d events of watches and %d answers of clients, %d gaps by compaction: %d violations",
+		v.Versions, v.Transitions, v.Cleared, v.Watched, v.Answered, v.Gaps, len(v.Violations))
+}
+
+// Judge judges a history. An error is one that is not whole, of which nothing is said.
+func Judge(records []Record) (Verdict, error) {
+	j := &judge{
+		features: map[string][]framework.FeatureVersion{}, gaps: map[string][]gap{}, leases: map[string][]lease{}, reports: map[string][]report{},
+		sets: map[string]*appsv1.StatefulSet{}, versions: map[string]int64{}, streams: map[string]map[string]int{}, known: map[string][]sighting{},
+	}
+	for i, r := range records {
+		if err := j.take(r); err != nil {
+			return Verdict{}, fmt.Errorf("record %d of the history, %s of %s: %w", i+1, r.Kind, r.Key, err)
+		}
+	}
+	j.judgeFeatures()
+	j.judgeReports()
+	j.judgeClients()
+	return j.Verdict, nil
+}
+
+// JudgeFile judges the history of a file.
+func JudgeFile(file string) (Verdict, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return Verdict{}, err
+	}
+	defer func() { _ = in.Close() }()
+	records, err := Read(in)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return Judge(records)
+}
+
+type judge struct {
+	Verdict
+	// features has the versions of each Feature, gaps what is missing between them.
+	features map[string][]framework.FeatureVersion
+	gaps     map[string][]gap
+	// leases and reports are of processes, by the name of both.
+	leases  map[string][]lease
+	reports map[string][]report
+	deleted []deletion
+	sets    map[string]*appsv1.StatefulSet
+	// clearings are writes of StatefulSets that took the field.
+	clearings []clearing
+	// versions is how often each key was written.
+	versions map[string]int64
+	// seen is what clients saw, in order; streams is where each watch is.
+	seen    []Record
+	streams map[string]map[string]int
+	// known is what was known of each Feature at a time, in order of it.
+	known map[string][]sighting
+}
+
+// gap is between two revisions of which nothing was recorded.
+type gap struct{ after, before int64 }
+
+// lease is a Lease as it was stored.
+type lease struct {
+	revision int64
+	at       time.Time
+	holder   string
+	uid      string
+}
+
+// report is the report of a server as it was stored.
+type report struct {
+	revision int64
+	at       time.Time
+	version  string
+	enabled  map[string]bool
+}
+
+type deletion struct {
+	name     string
+	revision int64
+	at       time.Time
+}
+
+type clearing struct {
+	name     string
+	revision int64
+	at       time.Time
+}
+
+// sighting is a version that was known at a time.
+type sighting struct {
+	at       time.Time
+	revision int64
+}
+
+func (j *judge) violate(format string, args ...any) {
+	j.Violations = append(j.Violations, fmt.Sprintf(format, args...))
+}
+
+func (j *judge) take(r Record) error {
+	switch r.Kind {
+	case Stored:
+		return j.takeStored(r)
+	case Deleted:
+		delete(j.versions, r.Key)
+		delete(j.sets, r.Key)
+		if name, ok := strings.CutPrefix(r.Key, ReportsKey); ok {
+			j.deleted = append(j.deleted, deletion{name, r.Revision, r.At})
+		}
+		if name, ok := strings.CutPrefix(r.Key, FeaturesKey); ok {
+			j.violate("S3: %s was deleted at %s", name, r.At.Format(time.TimeOnly))
+		}
+	case Compacted:
+		if len(j.gaps[r.Key]) > 0 {
+			j.Gaps++
+		}
+		j.gaps[r.Key] = append(j.gaps[r.Key], gap{j.last(r.Key), r.Revision})
+	case Watching, Watched, Answered:
+		j.seen = append(j.seen, r)
+	default:
+		return fmt.Errorf("it is of no kind that is known")
+	}
+	return nil
+}
+
+// last is the highest revision of what was stored below a key.
+func (j *judge) last(key string) int64 {
+	highest := int64(0)
+	for name, versions := range j.features {
+		if strings.HasPrefix(FeaturesKey+name, key) {
+			highest = max(highest, versions[len(versions)-1].Revision)
+		}
+	}
+	return highest
+}
+
+// missed is how many writes of a key are not in the history. Only a compaction may be why.
+func (j *judge) missed(r Record) (missed int64, again bool, err error) {
+	before, known := j.versions[r.Key]
+	j.versions[r.Key] = r.Version
+	switch {
+	case known && r.Version == before:
+		return 0, true, nil
+	case r.Version < before+1 && known:
+		return 0, false, fmt.Errorf("write %d comes after write %d", r.Version, before)
+	}
+	for key, gaps := range j.gaps {
+		// What is read after a compaction is as it was at that revision.
+		if strings.HasPrefix(r.Key, key) && r.Revision <= gaps[len(gaps)-1].before {
+			return r.Version - before - 1, false, nil
+		}
+	}
+	if r.Version != before+1 {
+		return 0, false, fmt.Errorf("write %d comes after write %d, and those between are missing", r.Version, before)
+	}
+	return 0, false, nil
+}
+
+func (j *judge) takeStored(r Record) error {
+	missed, again, err := j.missed(r)
+	if err != nil || again {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(r.Key, FeaturesKey):
+		feature := &v1alpha1.Feature{}
+		if err := json.Unmarshal(r.Object, feature); err != nil {
+			return err
+		}
+		v := framework.FeatureVersion{StoredFeature: framework.StoredFeature{Feature: feature, Revision: r.Revision, Missed: missed}, At: r.At}
+		j.features[feature.Name] = append(j.features[feature.Name], v)
+		j.known[r.Key] = append(j.known[r.Key], sighting{r.At, r.Revision})
+		j.Versions++
+	case strings.HasPrefix(r.Key, ReportsKey):
+		stored := &v1alpha1.FeatureReport{}
+		if err := json.Unmarshal(r.Object, stored); err != nil {
+			return err
+		}
+		if stored.Spec.Component == server {
+			of := report{revision: r.Revision, at: r.At, version: stored.Spec.EmulationVersion, enabled: map[string]bool{}}
+			for _, f := range stored.Spec.Features {
+				of.enabled[f.Name] = f.Enabled
+			}
+			j.reports[stored.Name] = append(j.reports[stored.Name], of)
+		}
+	case strings.HasPrefix(r.Key, LeasesKey):
+		stored := &coordinationv1.Lease{}
+		if err := json.Unmarshal(r.Object, stored); err != nil {
+			return err
+		}
+		j.leases[stored.Name] = append(j.leases[stored.Name], lease{r.Revision, r.At, ptr.Deref(stored.Spec.HolderIdentity, ""), string(stored.UID)})
+	default:
+		return j.takeSet(r, missed)
+	}
+	return nil
+}
+
+// takeSet judges S7 of a StatefulSet that was written. No client takes the field away.
+func (j *judge) takeSet(r Record, missed int64) error {
+	is, was := &appsv1.StatefulSet{}, j.sets[r.Key]
+	if err := json.Unmarshal(r.Object, is); err != nil {
+		return err
+	}
+	j.sets[r.Key] = is
+	if was == nil || missed > 0 || was.UID != is.UID || !framework.HasMaxUnavailable(was) || framework.HasMaxUnavailable(is) {
+		return nil
+	}
+	j.Cleared++
+	if !equality.Semantic.DeepEqual(framework.WithoutMaxUnavailable(was), framework.WithoutMaxUnavailable(is)) {
+		j.violate("S7: StatefulSet %s changed elsewhere than in the field that was cleared, at revision %d", is.Name, r.Revision)
+	}
+	j.clearings = append(j.clearings, clearing{is.Name, r.Revision, r.At})
+	return nil
+}
+
+// judgeFeatures judges S1 to S5 in what was stored of Features.
+func (j *judge) judgeFeatures() {
+	for name, versions := range j.features {
+		for invariant, check := range map[string]func([]framework.FeatureVersion) string{"S1": framework.FalseState, "S2": framework.EarlyTask, "S3": framework.LostTask} {
+			if what := check(versions); what != "" {
+				j.violate("%s: %s: %s", invariant, name, what)
+			}
+		}
+		for i, v := range versions {
+			j.judgeWriter(v)
+			if i > 0 && v.Missed == 0 && begins(versions[i-1], v) {
+				j.Transitions++
+				j.judgeAgreement(v)
+			}
+		}
+	}
+	for _, c := range j.clearings {
+		j.judgeClearing(c)
+	}
+	slices.Sort(j.Violations)
+}
+
+func begins(before, after framework.FeatureVersion) bool {
+	was, is := before.Status.Transition, after.Status.Transition
+	return is != nil && (was == nil || was.ID != is.ID)
+}
+
+// judgeWriter judges S5: servers alone write status.
+func (j *judge) judgeWriter(v framework.FeatureVersion) {
+	for _, fields := range v.ManagedFields {
+		writes := fields.Subresource == "status" || fields.FieldsV1 != nil && strings.Contains(string(fields.FieldsV1.Raw), `"f:status"`)
+		if writes && fields.Manager != server {
+			j.violate("S5: %s wrote the status of %s, by revision %d", fields.Manager, v.Name, v.Revision)
+		}
+	}
+}
+
+// judgeAgreement judges S4: no transition begins while two servers that lived and had been
+// heard of had another value or version.
+func (j *judge) judgeAgreement(v framework.FeatureVersion) {
+	if v.Status.Control == v1alpha1.ControlDynamic {
+		// Servers follow such a value.
+		return
+	}
+	type said struct {
+		name    string
+		version string
+		enabled bool
+	}
+	var first *said
+	for name, reports := range j.reports {
+		r := j.inForce(name, reports, v)
+		if r == nil {
+			continue
+		}
+		enabled, knows := r.enabled[v.Name]
+		if !knows {
+			continue
+		}
+		switch s := (&said{name, r.version, enabled}); {
+		case first == nil:
+			first = s
+		case first.version != s.version || first.enabled != s.enabled && v.Status.Transition.Reason == v1alpha1.TransitionConfiguration:
+			j.violate("S4: transition %s of %s began at revision %d while %s had %s, %t and %s had %s, %t", v.Status.Transition.ID, v.Name, v.Revision,
+				first.name, first.version, first.enabled, s.name, s.version, s.enabled)
+		}
+	}
+}
+
+// inForce is the report of a server that lived when a version was stored, nil if there was
+// none that all had heard of: it was written by that process, long enough before, and is
+// still true long enough after.
+func (j *judge) inForce(name string, reports []report, v framework.FeatureVersion) *report {
+	var of *report
+	for i := range reports {
+		if reports[i].at.Before(v.At.Add(-heard)) {
+			of = &reports[i]
+		} else if reports[i].at.Before(v.At.Add(arrives)) {
+			// It changed its mind at that time.
+			return nil
+		}
+	}
+	if of == nil {
+		return nil
+	}
+	var began, last lease
+	lived := false
+	for _, l := range j.leases[name] {
+		if l.holder != last.holder {
+			if lived {
+				break
+			}
+			began = l
+		}
+		last = l
+		lived = lived || l.at.After(v.At.Add(arrives))
+	}
+	if !lived || began.revision > of.revision || began.at.After(v.At.Add(-heard)) {
+		return nil
+	}
+	return of
+}
+
+// judgeClearing judges S2 of an object: the field goes while the task runs that clears it, or
+// a moment later, where the write was under way.
+func (j *judge) judgeClearing(c clearing) {
+	clears, until := false, time.Time{}
+	for _, v := range j.features[cleared] {
+		if v.Revision >= c.revision {
+			break
+		}
+		is := v.Status.State == v1alpha1.StateTurningOff && len(v.Status.Tasks) > 0 && v.Status.Tasks[0].Name != v1alpha1.TaskWaitForUses
+		if clears && !is {
+			until = v.At
+		}
+		clears = is
+	}
+	if !clears && (until.IsZero() || c.at.After(until.Add(arrives))) {
+		j.violate("S2: StatefulSet %s lost the field at revision %d, and no task cleared it then", c.name, c.revision)
+	}
+}
+
+// judgeReports judges S5: no report is deleted whose process renews its Lease afterwards.
+func (j *judge) judgeReports() {
+	for _, d := range j.deleted {
+		var before, after lease
+		for _, l := range j.leases[d.name] {
+			if l.revision < d.revision {
+				before = l
+			} else if after.revision == 0 {
+				after = l
+			}
+		}
+		if before.revision > 0 && after.revision > 0 && before.uid == after.uid && before.holder == after.holder && before.holder != "" {
+			j.violate("S5: the report %s was deleted at revision %d, and its process renewed its Lease at %d", d.name, d.revision, after.revision)
+		}
+	}
+}
+
+// judgeClients judges what clients saw.
+func (j *judge) judgeClients() {
+	for _, r := range j.seen {
+		if r.Kind != Watching {
+			j.known[r.Key] = append(j.known[r.Key], sighting{r.At, r.Revision})
+		}
+	}
+	for _, sightings := range j.known {
+		slices.SortStableFunc(sightings, func(a, b sighting) int { return a.at.Compare(b.at) })
+		for i := 1; i < len(sightings); i++ {
+			sightings[i].revision = max(sightings[i].revision, sightings[i-1].revision)
+		}
+	}
+	for _, r := range j.seen {
+		switch r.Kind {
+		case Watching:
+			j.streams[r.Client] = map[string]int{}
+		case Watched:
+			j.Watched++
+			j.judgeWatched(r)
+		case Answered:
+			j.Answered++
+			j.judgeStored(r)
+			if known := j.knownAt(r.Key, r.Began); r.Revision < known {
+				j.violate("client: %s was answered revision %d of %s to a %s that began when %d was known", r.Client, r.Revision, r.Key, r.Verb, known)
+			}
+		}
+	}
+}
+
+// knownAt is the newest version of a key that anyone had seen at a time.
+func (j *judge) knownAt(key string, at time.Time) int64 {
+	sightings := j.known[key]
+	n := sort.Search(len(sightings), func(i int) bool { return !sightings[i].at.Before(at) })
+	if n == 0 {
+		return 0
+	}
+	return sightings[n-1].revision
+}
+
+// judgeStored compares what a client saw with what was stored, and returns its place, -1 for
+// what was not recorded or is false.
+func (j *judge) judgeStored(r Record) int {
+	saw := &v1alpha1.Feature{}
+	if err := json.Unmarshal(r.Object, saw); err != nil {
+		j.violate("client: %s saw no Feature: %v", r.Client, err)
+		return -1
+	}
+	versions := j.features[saw.Name]
+	i, found := slices.BinarySearchFunc(versions, r.Revision, func(v framework.FeatureVersion, revision int64) int { return int(v.Revision - revision) })
+	switch {
+	case !found && (j.unrecorded(r.Revision) || i == len(versions) || i == 0):
+		// The recorder may end, or begin, in between.
+		return -1
+	case !found:
+		j.violate("client: %s saw revision %d of %s, which was never stored", r.Client, r.Revision, saw.Name)
+		return -1
+	}
+	was := versions[i]
+	if saw.UID != was.UID || saw.Generation != was.Generation || !equality.Semantic.DeepEqual(saw.Spec, was.Spec) || !equality.Semantic.DeepEqual(saw.Status, was.Status) {
+		j.violate("client: %s saw of revision %d of %s what was not stored", r.Client, r.Revision, saw.Name)
+	}
+	return i
+}
+
+func (j *judge) unrecorded(revision int64) bool {
+	return slices.ContainsFunc(j.gaps[FeaturesKey], func(g gap) bool { return revision > g.after && revision <= g.before })
+}
+
+// judgeWatched judges an event of a watch: it comes after the one before it, with none left
+// out.
+func (j *judge) judgeWatched(r Record) {
+	at := j.judgeStored(r)
+	stream := j.streams[r.Client]
+	if stream == nil {
+		j.violate("client: %s saw %s without a watch", r.Client, r.Key)
+		return
+	}
+	before, follows := stream[r.Key]
+	stream[r.Key] = at
+	if !follows || at < 0 || before < 0 || r.Verb == "list" {
+		return
+	}
+	versions := j.features[strings.TrimPrefix(r.Key, FeaturesKey)]
+	for next := before + 1; next <= at; next++ {
+		if versions[next].Missed > 0 {
+			return
+		}
+	}
+	if at != before+1 {
+		j.violate("client: %s saw revision %d of %s after revision %d, and not what came between, or both the other way round", r.Client, r.Revision, r.Key, versions[before].Revision)
+	}
+}
