@@ -297,7 +297,7 @@ func begins(before, after framework.FeatureVersion) bool {
 // judgeWriter judges S5: servers alone write status.
 func (j *judge) judgeWriter(v framework.FeatureVersion) {
 	for _, fields := range v.ManagedFields {
-		writes := fields.Subresource == "status" || fields.FieldsV1 != nil && strings.Contains(string(fields.FieldsV1.Raw), `"f:status"`)
+		writes := fields.Subresource == "status" || fields.FieldsV1 != nil && strings.Contains(fields.FieldsV1.GetRawString(), `"f:status"`)
 		if writes && fields.Manager != server {
 			j.violate("S5: %s wrote the status of %s, by revision %d", fields.Manager, v.Name, v.Revision)
 		}

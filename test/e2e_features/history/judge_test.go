@@ -33,7 +33,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// told makes up a history. Its revisions and seconds go on with each record.
+// told makes up a history. Its revisions and seconds grow with each record.
 type told struct {
 	t        *testing.T
 	records  []Record
@@ -198,7 +198,7 @@ func (h *told) watching() *told {
 	return h.add(Record{Kind: Watching, Client: "c", Revision: h.revision})
 }
 
-// revise goes on from a revision.
+// revise continues with a revision.
 func (h *told) revise(revision int64) *told {
 	h.revision = revision
 	return h

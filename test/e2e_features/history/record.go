@@ -33,17 +33,17 @@ import (
 type Kind string
 
 const (
-	// Stored: etcd stored an object.
+	// Stored means that etcd stored an object.
 	Stored Kind = "stored"
-	// Deleted: etcd deleted it.
+	// Deleted means that etcd deleted it.
 	Deleted Kind = "deleted"
-	// Compacted: what was stored below a key up to a revision was not seen.
+	// Compacted means that what was stored below a key up to a revision was not seen.
 	Compacted Kind = "compacted"
-	// Watching: a client began to watch Features, and has them as of a version.
+	// Watching means that a client began to watch Features, and has them as of a version.
 	Watching Kind = "watching"
-	// Watched: a client's watch brought a Feature.
+	// Watched means that a client's watch brought a Feature.
 	Watched Kind = "watched"
-	// Answered: a client read or wrote a Feature, and was answered.
+	// Answered means that a client read or wrote a Feature, and was answered.
 	Answered Kind = "answered"
 	// End is the last record.
 	End Kind = "end"
