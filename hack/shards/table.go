@@ -51,7 +51,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "unit-root", Covers: "API, storage, control plane, catalog, plugin, edits of nodes", Quick: true,
-		Packages: []string{"./cmd/...", "./pkg/...", "./test/e2e_kind/...", "./test/utils/..."}, Inputs: []string{"docs/kind.md", "docs/upgrade.md", "pkg/features"},
+		Packages: []string{"./cmd/...", "./pkg/...", "./test/e2e_features/history/...", "./test/e2e_kind/...", "./test/utils/..."}, Inputs: []string{"docs/kind.md", "docs/upgrade.md", "pkg/features"},
 	},
 	{
 		Name: "unit-pages", Covers: "pages, alerts and the KEP against code", Quick: true,
@@ -282,9 +282,9 @@ var shards = []Shard{
 		Needs: []string{"all"}, Env: []string{"FAULTS_SHORT=false"},
 	},
 	{
-		Name: "soak", Covers: "five minutes of all disruptions at once, and nothing is left", Root: true, Alone: true,
+		Name: "soak", Covers: "ten minutes of all disruptions at once, their history, and nothing is left", Root: true, Alone: true,
 		Packages: []string{disruption}, Run: "^TestDisruptionsAtOnce$",
-		Needs: []string{"all"}, Env: []string{"SOAK_DURATION=5m"},
+		Needs: []string{"all"}, Env: []string{"SOAK_DURATION=10m"},
 	},
 	{
 		Name: "names", Covers: "4,000 processes, each with a name of its own, leave nothing in memory", Root: true, Alone: true,
