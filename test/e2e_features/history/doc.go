@@ -18,8 +18,8 @@ limitations under the License.
 // later, without the cluster: whether a state was false, a task early or lost, whether a
 // transition began while servers disagreed, whether the report of a process that lives was
 // deleted, or an object changed otherwise than by clearing a field; and whether each client
-// saw what was stored, all of it, in order, and never something older than what had been
-// answered before. A history is a file of one JSON record on each line. Each has the sum of
-// all before it, and the last one their number, so that a file that was cut or changed is
+// saw what was stored, in order and without gaps between two events of an object, and was
+// answered nothing older than what was known when it asked. A history is a file of one JSON record on each line. Each has the sum of
+// all before it, and the last one their number, so that a file that was cut or damaged is
 // refused and not judged.
 package history

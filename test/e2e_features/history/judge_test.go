@@ -148,13 +148,14 @@ func TestJudge(t *testing.T) {
 	}{
 		"all is well": {on(t).off().feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateTurningOff, "t", clears).set(without).
 			feature(v1alpha1.StateOff, "").renewed(), ""},
-		"a state while tasks are left":        {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateOff, ""), "S1: "},
-		"an attempt before waiting is over":   {on(t).store(FeaturesKey+cleared, attempted), "S2: "},
-		"an object cleared while it is on":    {on(t).set(without), "S2: "},
-		"an object cleared a moment too late": {on(t).feature(v1alpha1.StateTurningOff, "t", clears).feature(v1alpha1.StateOff, "").set(without), "S3: "},
-		"an object cleared long after":        {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateTurningOff, "t", clears).feature(v1alpha1.StateOff, "").pass(time.Minute).set(without), "S2: "},
-		"tasks that are lost":                 {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears, "x").feature(v1alpha1.StateTurningOff, "t", clears), "S3: "},
-		"a Feature that is deleted":           {on(t).add(Record{Kind: Deleted, Key: FeaturesKey + cleared}), "S3: "},
+		"a state while tasks are left":                      {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateOff, ""), "S1: "},
+		"an attempt before waiting is over":                 {on(t).store(FeaturesKey+cleared, attempted), "S2: "},
+		"an object cleared while it is on":                  {on(t).set(without), "S2: "},
+		"an object cleared a moment late":                   {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateTurningOff, "t", clears).feature(v1alpha1.StateOff, "").set(without), ""},
+		"a transition that begins without waiting for uses": {on(t).feature(v1alpha1.StateTurningOff, "t", clears).feature(v1alpha1.StateOff, "").set(without), "S3: "},
+		"an object cleared long after":                      {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateTurningOff, "t", clears).feature(v1alpha1.StateOff, "").pass(time.Minute).set(without), "S2: "},
+		"tasks that are lost":                               {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears, "x").feature(v1alpha1.StateTurningOff, "t", clears), "S3: "},
+		"a Feature that is deleted":                         {on(t).add(Record{Kind: Deleted, Key: FeaturesKey + cleared}), "S3: "},
 		"servers with other values": {on(t).server("a", "p3", "1.37", false).pass(time.Minute).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
 			renew("a", "p3").renew("b", "p2"), "S4: "},
 		"servers with other versions": {on(t).server("a", "p3", "1.36", false).server("b", "p4", "1.37", false).pass(time.Minute).

@@ -129,7 +129,8 @@ func TestListIsKnownByItsBytes(t *testing.T) {
 	}
 }
 
-// TestListInOtherPlaces: reports that another encoder wrote are decoded as a whole.
+// TestListInOtherPlaces: reports that another encoder wrote are decoded alike, and as a
+// whole where their list is not in one piece.
 func TestListInOtherPlaces(t *testing.T) {
 	plain := storageCodec(t)
 	data := encoded(t, plain, longReport("n1", 3))

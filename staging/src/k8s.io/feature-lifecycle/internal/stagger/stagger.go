@@ -43,13 +43,14 @@ const (
 	// counts are sent to none of them. It is no part of the protocol: processes have the
 	// result from the FeatureValue.
 	confirmationsPerSecond = 4 * v1alpha1.ReportsPerSecond
-	// few is the number of them that may be more than a server with two cores answers in the
-	// same time: they wait in its queues (pkg/registry/features/rest, flowcontrol.go) and are
-	// answered within seconds. More would fill the queues, and those that are turned
-	// away ask again up to 45 seconds later.
+	// few is a number of them that may confirm faster than a server with two cores answers:
+	// they wait in its queues (pkg/registry/features/rest, flowcontrol.go) and are answered
+	// within seconds. More would fill the queues, and those that are turned away ask again up
+	// to 45 seconds later.
 	few = 2 * confirmationsPerSecond
-	// manyPerSecond is how many others confirm it in a second, which is what such a server
-	// answers beside 10,000 watches.
+	// manyPerSecond is for how many others the spread is a second longer, which is what such
+	// a server answers beside 10,000 watches. All are spread evenly: 10,000 confirm 455 a
+	// second. The longest spread makes the rate rise again from 15,200 on.
 	manyPerSecond = 400
 )
 
@@ -59,9 +60,11 @@ const (
 // one second as otherwise.
 func Seconds(n int) int32 {
 	const longest = int(v1alpha1.MaxReportSpread / time.Second)
-	first := min(max(n, 0), few)
-	others := min(max(n, 0), longest*confirmationsPerSecond) - first
-	return int32(min((first+confirmationsPerSecond/2)/confirmationsPerSecond+(max(others, 0)+manyPerSecond/2)/manyPerSecond, longest))
+	// Fewer than what follows keeps the sum from overflowing.
+	n = min(max(n, 0), longest*confirmationsPerSecond)
+	first := min(n, few)
+	others := n - first
+	return int32(min((first+confirmationsPerSecond/2)/confirmationsPerSecond+(others+manyPerSecond/2)/manyPerSecond, longest))
 }
 
 // Confirming returns when the first and the last of n processes that follow a FeatureValue

@@ -55,7 +55,7 @@ func TestDelaysAreSpreadAfterHeadStart(t *testing.T) {
 
 func TestSecondsAreSpreadOfCount(t *testing.T) {
 	const longest = int32(v1alpha1.MaxReportSpread / time.Second)
-	for n, want := range map[int]int32{math.MinInt: 0, -1: 0, 0: 0, 499: 0, 500: 1, 1499: 1, 1500: 2, 2000: 2, 2199: 2, 2200: 3, 4000: 7, 10_000: 22, 15_000: 35, 35_000: longest, 1_000_000: longest, math.MaxInt - 500: longest} {
+	for n, want := range map[int]int32{math.MinInt: 0, -1: 0, 0: 0, 499: 0, 500: 1, 1499: 1, 1500: 2, 2000: 2, 2199: 2, 2200: 3, 4000: 7, 10_000: 22, 15_000: 35, 35_000: longest, 1_000_000: longest, math.MaxInt: longest} {
 		if got := Seconds(n); got != want {
 			t.Errorf("%d processes spread their reports over %d s, want %d s", n, got, want)
 		}

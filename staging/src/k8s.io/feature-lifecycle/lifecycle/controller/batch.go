@@ -104,7 +104,7 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 	known.heard(now)
 	if known.awaited > 0 {
 		if known.awaited--; known.awaited == 0 {
-			// Those that still come are few.
+			// All have come that were expected. Others are folded as usual.
 			known.period, known.changes, known.since = reportBatch, 0, now
 			known.waiting = false
 			return 0, true
@@ -120,17 +120,17 @@ func (b *batches) add(name string, now time.Time) (after time.Duration, first bo
 	return known.period, first
 }
 
-// expect records that so many users of a feature are about to report, in turn. They are
-// folded from the first one on as if they had been reporting for a while. Counts
+// expect records that so many users of a feature are about to report, in turn. Few are
+// counted down alone. Many are folded from the first one on as if they had been reporting for a while. Counts
 // meanwhile would be sent to those of them that watch Features, while they still wait for
 // the value. Before the turn of the first of them, the absence of reports has no meaning.
 // The caller adds the feature next.
 func (b *batches) expect(name string, users int, now time.Time) {
-	earliest, latest := stagger.Confirming(users)
-	period := min(latest/counts, longestBatch)
 	if users <= 0 {
 		return
 	}
+	earliest, latest := stagger.Confirming(users)
+	period := min(latest/counts, longestBatch)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.of[name]
