@@ -170,6 +170,51 @@ func TestListInOtherPlaces(t *testing.T) {
 	}
 }
 
+// TestBytesOfRarelyUsedListsAreForgotten: what is held is counted, and bounded.
+func TestBytesOfRarelyUsedListsAreForgotten(t *testing.T) {
+	plain := storageCodec(t)
+	sharing := newSharingCodec(plain)
+	decode := func(n int, prefix string) (list []byte) {
+		t.Helper()
+		r := longReport("n1", n)
+		for i := range r.Spec.Features {
+			r.Spec.Features[i].Name = prefix + r.Spec.Features[i].Name
+		}
+		data := encoded(t, plain, r)
+		if _, _, err := sharing.Decode(data, nil, &features.FeatureReport{}); err != nil {
+			t.Fatal(err)
+		}
+		list, _ = splitList(data)
+		return list
+	}
+	first := decode(500, "First")
+	if sharing.held != len(first) {
+		t.Errorf("%d bytes are held of one list of %d", sharing.held, len(first))
+	}
+	// A list that takes its place, as one of the same hash does, is counted once.
+	sharing.know(first, longReport("n1", 500).Spec.Features)
+	if sharing.held != len(first) {
+		t.Errorf("%d bytes are held of a list of %d that was replaced", sharing.held, len(first))
+	}
+	size := 0
+	for i := 0; size <= keptBytes+largestEncoded; i++ {
+		list := decode(500, fmt.Sprintf("List%d", i))
+		size += len(list)
+		if sharing.known(list) == nil {
+			t.Fatalf("list %d of %d bytes is not known", i, len(list))
+		}
+		if sharing.held > keptBytes {
+			t.Fatalf("%d bytes are held, more than %d", sharing.held, keptBytes)
+		}
+	}
+	if sharing.known(first) != nil {
+		t.Error("the first list is known after others that fill the cache")
+	}
+	if long := decode(2000, "Long"); len(long) <= largestEncoded || sharing.known(long) != nil {
+		t.Errorf("a list of %d bytes is known, or is not longer than the largest, %d", len(long), largestEncoded)
+	}
+}
+
 // FuzzSharingCodec: it decodes what the codec decodes, whatever it has seen before.
 func FuzzSharingCodec(f *testing.F) {
 	plain := storageCodec(f)
@@ -185,15 +230,18 @@ func FuzzSharingCodec(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		want, _, wantErr := plain.Decode(bytes.Clone(data), nil, &features.FeatureReport{})
-		got, _, err := sharing.Decode(data, nil, &features.FeatureReport{})
-		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("got error %v, want %v", err, wantErr)
-		}
-		if err != nil {
-			return
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		// The second time a list is known by its bytes.
+		for range 2 {
+			got, _, err := sharing.Decode(data, nil, &features.FeatureReport{})
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("got error %v, want %v", err, wantErr)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
 		}
 	})
 }
