@@ -227,8 +227,8 @@ func (w *world) keepEvidence() {
 		keep("reporters.txt", []byte(w.people.lastWords()), nil)
 	}
 	if w.recording != nil {
-		content, err := os.ReadFile(w.recording.file)
-		keep(filepath.Base(w.recording.file), content, err)
+		content, err := os.ReadFile(w.recording.file.Name())
+		keep(filepath.Base(w.recording.file.Name()), content, err)
 	}
 	w.said("logs, what servers say and what reporters said last are in %s", dir)
 }

@@ -19,6 +19,7 @@ limitations under the License.
 package disruption
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -30,18 +31,17 @@ import (
 // recording is the history of a run. It is safe for concurrent use.
 type recording struct {
 	*history.Recorder
-	file string
+	file *os.File
 }
 
 // record records what etcd stores and what a client of each server sees, until judgeHistory.
 func (w *world) record() {
 	w.t.Helper()
-	file := filepath.Join(w.t.TempDir(), "history.jsonl")
-	out, err := os.Create(file)
+	file, err := os.Create(filepath.Join(w.t.TempDir(), "history.jsonl"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.recording = &recording{history.Start(w.t.Context(), history.NewWriter(out), w.etcd), file}
+	w.recording = &recording{history.Start(w.t.Context(), history.NewWriter(file), w.etcd), file}
 	for _, s := range w.servers {
 		w.recording.Watch("client of "+s.name, s.features)
 	}
@@ -58,11 +58,11 @@ func (w *world) answered(r request, verb string, feature *v1alpha1.Feature, err 
 func (w *world) judgeHistory() {
 	w.t.Helper()
 	begun := time.Now()
-	if err := w.recording.Stop(); err != nil {
+	if err := errors.Join(w.recording.Stop(), w.recording.file.Close()); err != nil {
 		w.t.Error(err)
 		return
 	}
-	verdict, err := history.JudgeFile(w.recording.file)
+	verdict, err := history.JudgeFile(w.recording.file.Name())
 	if err != nil {
 		w.t.Error(err)
 		return
@@ -71,7 +71,7 @@ func (w *world) judgeHistory() {
 	for _, violation := range verdict.Violations {
 		w.t.Error(violation)
 	}
-	if verdict.Transitions == 0 || verdict.Cleared == 0 || verdict.Watched == 0 || verdict.Answered == 0 {
+	if verdict.Compared == 0 || verdict.Cleared == 0 || verdict.Watched == 0 || verdict.Answered == 0 {
 		w.t.Error("the history shows nothing")
 	}
 }

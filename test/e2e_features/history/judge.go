@@ -47,22 +47,23 @@ const (
 type Verdict struct {
 	// Violations break an invariant, each with its name first.
 	Violations []string
-	// Versions of Features were stored, and Transitions begun; Cleared objects lost a
-	// field; Watched and Answered are what clients saw; Gaps is how often something was
-	// not recorded since etcd had been compacted.
-	Versions, Transitions, Cleared, Watched, Answered, Gaps int
+	// Versions of Features were stored, and Transitions begun, of which Compared is those
+	// that began while a server was known to have a value; Cleared objects lost a field;
+	// Watched and Answered are what clients saw; Gaps is how often something was not
+	// recorded since etcd had been compacted.
+	Versions, Transitions, Compared, Cleared, Watched, Answered, Gaps int
 }
 
 func (v Verdict) String() string {
-	return fmt.Sprintf("%d versions of Features with %d transitions, %d objects cleared, %d events of watches and %d answers of clients, %d gaps by compaction: %d violations",
-		v.Versions, v.Transitions, v.Cleared, v.Watched, v.Answered, v.Gaps, len(v.Violations))
+	return fmt.Sprintf("%d versions of Features with %d transitions, %d of them compared with servers, %d objects cleared, %d events of watches and %d answers of clients, %d gaps by compaction: %d violations",
+		v.Versions, v.Transitions, v.Compared, v.Cleared, v.Watched, v.Answered, v.Gaps, len(v.Violations))
 }
 
 // Judge judges a history. An error is one that is not whole, of which nothing is said.
 func Judge(records []Record) (Verdict, error) {
 	j := &judge{
 		features: map[string][]framework.FeatureVersion{}, gaps: map[string][]gap{}, leases: map[string][]lease{}, reports: map[string][]report{},
-		sets: map[string]*appsv1.StatefulSet{}, versions: map[string]int64{}, streams: map[string]map[string]int{}, known: map[string][]sighting{},
+		sets: map[string]*appsv1.StatefulSet{}, writes: map[string]write{}, recorded: map[string]time.Time{}, streams: map[string]*stream{}, known: map[string][]sighting{},
 	}
 	for i, r := range records {
 		if err := j.take(r); err != nil {
@@ -91,9 +92,11 @@ func JudgeFile(file string) (Verdict, error) {
 
 type judge struct {
 	Verdict
-	// features has the versions of each Feature, gaps what is missing between them.
+	// features has the versions of each Feature, gaps what was not recorded, by the folder
+	// of etcd, and recorded the time of its last record.
 	features map[string][]framework.FeatureVersion
 	gaps     map[string][]gap
+	recorded map[string]time.Time
 	// leases and reports are of processes, by the name of both.
 	leases  map[string][]lease
 	reports map[string][]report
@@ -101,17 +104,39 @@ type judge struct {
 	sets    map[string]*appsv1.StatefulSet
 	// clearings are writes of StatefulSets that took the field.
 	clearings []clearing
-	// versions is how often each key was written.
-	versions map[string]int64
+	// writes has the last write of each key.
+	writes map[string]write
 	// seen is what clients saw, in order; streams is where each watch is.
 	seen    []Record
-	streams map[string]map[string]int
+	streams map[string]*stream
 	// known is what was known of each Feature at a time, in order of it.
 	known map[string][]sighting
 }
 
-// gap is between two revisions of which nothing was recorded.
-type gap struct{ after, before int64 }
+// gap is between two revisions, and two times, of which nothing was recorded.
+type gap struct {
+	after, before int64
+	from, until   time.Time
+}
+
+// write is one of a key.
+type write struct {
+	// version is how often it was written since it was created.
+	version, revision int64
+	// unsure is true when a gap came after it.
+	unsure bool
+}
+
+// stream is a watch of a client.
+type stream struct {
+	// revision is that of the list that it follows.
+	revision int64
+	// at is the place of the version of each Feature that it brought last, -1 for one that
+	// was not recorded.
+	at map[string]int
+	// begun is true after an event that is not of the list.
+	begun bool
+}
 
 // lease is a Lease as it was stored.
 type lease struct {
@@ -152,11 +177,14 @@ func (j *judge) violate(format string, args ...any) {
 }
 
 func (j *judge) take(r Record) error {
+	if r.Kind == Stored || r.Kind == Deleted {
+		defer func() { j.recorded[folderOf(r.Key)] = r.At }()
+	}
 	switch r.Kind {
 	case Stored:
 		return j.takeStored(r)
 	case Deleted:
-		delete(j.versions, r.Key)
+		delete(j.writes, r.Key)
 		delete(j.sets, r.Key)
 		if name, ok := strings.CutPrefix(r.Key, ReportsKey); ok {
 			j.deleted = append(j.deleted, deletion{name, r.Revision, r.At})
@@ -168,7 +196,13 @@ func (j *judge) take(r Record) error {
 		if len(j.gaps[r.Key]) > 0 {
 			j.Gaps++
 		}
-		j.gaps[r.Key] = append(j.gaps[r.Key], gap{j.last(r.Key), r.Revision})
+		j.gaps[r.Key] = append(j.gaps[r.Key], gap{j.last(r.Key), r.Revision, j.recorded[r.Key], r.At})
+		for key, w := range j.writes {
+			if folderOf(key) == r.Key {
+				w.unsure = true
+				j.writes[key] = w
+			}
+		}
 	case Watching, Watched, Answered:
 		j.seen = append(j.seen, r)
 	default:
@@ -177,37 +211,46 @@ func (j *judge) take(r Record) error {
 	return nil
 }
 
-// last is the highest revision of what was stored below a key.
-func (j *judge) last(key string) int64 {
+// folderOf is what a key is below.
+func folderOf(key string) string { return key[:strings.LastIndexByte(key, '/')+1] }
+
+// last is the highest revision of what was stored in a folder.
+func (j *judge) last(folder string) int64 {
 	highest := int64(0)
-	for name, versions := range j.features {
-		if strings.HasPrefix(FeaturesKey+name, key) {
-			highest = max(highest, versions[len(versions)-1].Revision)
+	for key, w := range j.writes {
+		if folderOf(key) == folder {
+			highest = max(highest, w.revision)
 		}
 	}
 	return highest
 }
 
-// missed is how many writes of a key are not in the history. Only a compaction may be why.
+// missed is how many writes of a key are not in the history, at least. Only a compaction may
+// be why.
 func (j *judge) missed(r Record) (missed int64, again bool, err error) {
-	before, known := j.versions[r.Key]
-	j.versions[r.Key] = r.Version
+	before, known := j.writes[r.Key]
+	j.writes[r.Key] = write{version: r.Version, revision: r.Revision}
+	gaps := j.gaps[folderOf(r.Key)]
 	switch {
-	case known && r.Version == before:
+	case known && r.Revision == before.revision:
 		return 0, true, nil
-	case r.Version < before+1 && known:
-		return 0, false, fmt.Errorf("write %d comes after write %d", r.Version, before)
-	}
-	for key, gaps := range j.gaps {
+	case known && before.unsure:
+		// It may have been deleted and created in the gap, too.
+		return max(1, r.Version-before.version-1), false, nil
+	case !known && len(gaps) > 0 && r.Revision <= gaps[len(gaps)-1].before:
 		// What is read after a compaction is as it was at that revision.
-		if strings.HasPrefix(r.Key, key) && r.Revision <= gaps[len(gaps)-1].before {
-			return r.Version - before - 1, false, nil
-		}
-	}
-	if r.Version != before+1 {
-		return 0, false, fmt.Errorf("write %d comes after write %d, and those between are missing", r.Version, before)
+		return r.Version - 1, false, nil
+	case r.Version <= before.version:
+		return 0, false, fmt.Errorf("write %d comes after write %d", r.Version, before.version)
+	case r.Version != before.version+1:
+		return 0, false, fmt.Errorf("write %d comes after write %d, and those between are missing", r.Version, before.version)
 	}
 	return 0, false, nil
+}
+
+// sure returns true when all that was stored in a folder in a time was recorded.
+func (j *judge) sure(folder string, from, until time.Time) bool {
+	return !slices.ContainsFunc(j.gaps[folder], func(g gap) bool { return g.from.Before(until) && g.until.After(from) })
 }
 
 func (j *judge) takeStored(r Record) error {
@@ -304,19 +347,20 @@ func (j *judge) judgeWriter(v framework.FeatureVersion) {
 	}
 }
 
-// judgeAgreement judges S4: no transition begins while two servers that lived and had been
-// heard of had another value or version.
+// judgeAgreement judges S4: a transition begins when all servers have its value and its
+// version. Those count that lived and had been heard of.
 func (j *judge) judgeAgreement(v framework.FeatureVersion) {
 	if v.Status.Control == v1alpha1.ControlDynamic {
 		// Servers follow such a value.
 		return
 	}
-	type said struct {
-		name    string
-		version string
-		enabled bool
-	}
-	var first *said
+	transition, compared := v.Status.Transition, false
+	defer func() {
+		if compared {
+			j.Compared++
+		}
+	}()
+	version, of := transition.ToVersion, "the transition"
 	for name, reports := range j.reports {
 		r := j.inForce(name, reports, v)
 		if r == nil {
@@ -326,12 +370,17 @@ func (j *judge) judgeAgreement(v framework.FeatureVersion) {
 		if !knows {
 			continue
 		}
-		switch s := (&said{name, r.version, enabled}); {
-		case first == nil:
-			first = s
-		case first.version != s.version || first.enabled != s.enabled && v.Status.Transition.Reason == v1alpha1.TransitionConfiguration:
-			j.violate("S4: transition %s of %s began at revision %d while %s had %s, %t and %s had %s, %t", v.Status.Transition.ID, v.Name, v.Revision,
-				first.name, first.version, first.enabled, s.name, s.version, s.enabled)
+		compared = true
+		if goal := v.Status.State == v1alpha1.StateTurningOn; transition.Reason != v1alpha1.TransitionVersion && enabled != goal {
+			j.violate("S4: transition %s of %s, to %t, began at revision %d while %s had %t", transition.ID, v.Name, goal, v.Revision, name, enabled)
+			return
+		}
+		if version == "" {
+			version, of = r.version, name
+		}
+		if r.version != version {
+			j.violate("S4: transition %s of %s began at revision %d while %s had %s and %s %s", transition.ID, v.Name, v.Revision, of, version, name, r.version)
+			return
 		}
 	}
 }
@@ -349,7 +398,7 @@ func (j *judge) inForce(name string, reports []report, v framework.FeatureVersio
 			return nil
 		}
 	}
-	if of == nil {
+	if of == nil || !j.sure(ReportsKey, of.at, v.At.Add(arrives)) || !j.sure(LeasesKey, of.at, v.At.Add(arrives)) {
 		return nil
 	}
 	var began, last lease
@@ -373,6 +422,9 @@ func (j *judge) inForce(name string, reports []report, v framework.FeatureVersio
 // judgeClearing judges S2 of an object: the field goes while the task runs that clears it, or
 // a moment later, where the write was under way.
 func (j *judge) judgeClearing(c clearing) {
+	if j.unrecorded(c.revision) {
+		return
+	}
 	clears, until := false, time.Time{}
 	for _, v := range j.features[cleared] {
 		if v.Revision >= c.revision {
@@ -422,7 +474,7 @@ func (j *judge) judgeClients() {
 	for _, r := range j.seen {
 		switch r.Kind {
 		case Watching:
-			j.streams[r.Client] = map[string]int{}
+			j.streams[r.Client] = &stream{revision: r.Revision, at: map[string]int{}}
 		case Watched:
 			j.Watched++
 			j.judgeWatched(r)
@@ -475,27 +527,58 @@ func (j *judge) unrecorded(revision int64) bool {
 	return slices.ContainsFunc(j.gaps[FeaturesKey], func(g gap) bool { return revision > g.after && revision <= g.before })
 }
 
-// judgeWatched judges an event of a watch: it comes after the one before it, with none left
-// out.
+// judgeWatched judges an event of a watch. The list that it follows has all that was stored
+// by then, and each event comes after the one before it, with none left out.
 func (j *judge) judgeWatched(r Record) {
 	at := j.judgeStored(r)
-	stream := j.streams[r.Client]
-	if stream == nil {
+	w := j.streams[r.Client]
+	if w == nil {
 		j.violate("client: %s saw %s without a watch", r.Client, r.Key)
 		return
 	}
-	before, follows := stream[r.Key]
-	stream[r.Key] = at
-	if !follows || at < 0 || before < 0 || r.Verb == "list" {
+	name := strings.TrimPrefix(r.Key, FeaturesKey)
+	if r.Verb == "list" {
+		w.at[name] = at
+		if newest := j.newest(name, w.revision); at >= 0 && newest >= 0 && at != newest {
+			j.violate("client: %s listed revision %d of %s at revision %d, when %d was the newest", r.Client, r.Revision, name, w.revision, j.features[name][newest].Revision)
+		}
 		return
 	}
-	versions := j.features[strings.TrimPrefix(r.Key, FeaturesKey)]
+	if !w.begun {
+		w.begun = true
+		for of := range j.features {
+			if _, listed := w.at[of]; !listed && j.newest(of, w.revision) >= 0 {
+				j.violate("client: %s did not list %s, which was there at revision %d", r.Client, of, w.revision)
+			}
+		}
+	}
+	before, follows := w.at[name]
+	w.at[name] = at
+	if !follows {
+		// It was created after the list.
+		before = j.newest(name, w.revision)
+	}
+	if at < 0 || follows && before < 0 {
+		return
+	}
+	versions := j.features[name]
 	for next := before + 1; next <= at; next++ {
 		if versions[next].Missed > 0 {
 			return
 		}
 	}
 	if at != before+1 {
-		j.violate("client: %s saw revision %d of %s after revision %d, and not what came between, or both the other way round", r.Client, r.Revision, r.Key, versions[before].Revision)
+		j.violate("client: %s saw revision %d of %s after place %d of %d, and not what came between, or both the other way round", r.Client, r.Revision, name, before+1, len(versions))
 	}
+}
+
+// newest is the place of the newest version of a Feature at a revision, -1 where there is
+// none, or it may not have been recorded.
+func (j *judge) newest(name string, revision int64) int {
+	versions := j.features[name]
+	i := sort.Search(len(versions), func(i int) bool { return versions[i].Revision > revision }) - 1
+	if j.unrecorded(revision) || i+1 < len(versions) && versions[i+1].Missed > 0 {
+		return -1
+	}
+	return i
 }

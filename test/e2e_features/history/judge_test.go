@@ -141,6 +141,8 @@ func TestJudge(t *testing.T) {
 	stranger := feature(v1alpha1.StateOn, "")
 	stranger.ManagedFields[0].Manager = "kubectl"
 	isOn, turns := feature(v1alpha1.StateOn, ""), feature(v1alpha1.StateTurningOff, "t", waits)
+	moves := feature(v1alpha1.StateDowngrading, "t", waits)
+	moves.Status.Transition.Reason, moves.Status.Transition.ToVersion = v1alpha1.TransitionVersion, "1.36"
 	for name, test := range map[string]struct {
 		history *told
 		// want begins the only violation, "" for none.
@@ -158,6 +160,9 @@ func TestJudge(t *testing.T) {
 		"a Feature that is deleted":                         {on(t).add(Record{Kind: Deleted, Key: FeaturesKey + cleared}), "S3: "},
 		"servers with other values": {on(t).server("a", "p3", "1.37", false).pass(time.Minute).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
 			renew("a", "p3").renew("b", "p2"), "S4: "},
+		"a transition that servers know nothing of": {on(t).pass(time.Minute).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
+			renew("a", "p1").renew("b", "p2"), "S4: "},
+		"servers of another version than the transition's": {on(t).off().store(FeaturesKey+cleared, moves).renewed(), "S4: "},
 		"servers with other versions": {on(t).server("a", "p3", "1.36", false).server("b", "p4", "1.37", false).pass(time.Minute).
 			feature(v1alpha1.StateTurningOff, "t", waits).renewed(), "S4: "},
 		"a server that was not heard of yet": {on(t).server("a", "p3", "1.37", false).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
@@ -180,7 +185,12 @@ func TestJudge(t *testing.T) {
 			feature(v1alpha1.StateOn, "").saw(Watched, "watch", 0, isOn), ""},
 		"a watch that leaves one out": {on(t).watching().saw(Watched, "list", 1, isOn).feature(v1alpha1.StateOn, "").feature(v1alpha1.StateOn, "").
 			saw(Watched, "watch", 0, isOn), "client: "},
-		"a watch that goes back": {on(t).feature(v1alpha1.StateOn, "").watching().saw(Watched, "watch", 0, isOn).feature(v1alpha1.StateOn, "").saw(Watched, "watch", 0, isOn).
+		"a watch that leaves the first out": {on(t).watching().saw(Watched, "list", 1, isOn).feature(v1alpha1.StateOn, "").feature(v1alpha1.StateOn, "").
+			saw(Watched, "watch", 0, isOn), "client: "},
+		"a list that is old":                            {on(t).feature(v1alpha1.StateOn, "").watching().saw(Watched, "list", 1, isOn), "client: "},
+		"a list without a Feature":                      {on(t).watching().feature(v1alpha1.StateOn, "").saw(Watched, "watch", 0, isOn), "client: "},
+		"a Feature that is created while it is watched": {tell(t).watching().feature(v1alpha1.StateOn, "").saw(Watched, "watch", 0, isOn), ""},
+		"a watch that goes back": {on(t).feature(v1alpha1.StateOn, "").watching().saw(Watched, "list", 0, isOn).feature(v1alpha1.StateOn, "").saw(Watched, "watch", 0, isOn).
 			saw(Watched, "watch", 1, isOn), "client: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,6 +236,37 @@ func TestAHistoryWithoutAllWritesIsRefused(t *testing.T) {
 	gap := append(append([]Record{}, whole.records[:last-1]...), Record{Kind: Compacted, Key: FeaturesKey, Revision: whole.revision}, whole.records[last])
 	if verdict, err := Judge(gap); err != nil || len(verdict.Violations) > 0 {
 		t.Errorf("with a compaction in between: %v, %v", verdict, err)
+	}
+}
+
+// TestAGapHidesWhatWasInIt: what is not known is not judged, and what comes behind is.
+func TestAGapHidesWhatWasInIt(t *testing.T) {
+	compacted := func(h *told, folder string) *told {
+		return h.add(Record{Kind: Compacted, Key: folder, Revision: h.revision})
+	}
+	again := func(h *told) *told {
+		h.versions = map[string]int64{}
+		return h
+	}
+	for name, test := range map[string]struct {
+		history *told
+		want    string
+	}{
+		"an object created again":         {again(compacted(on(t), StatefulSetsKey)).set(without), ""},
+		"an object cleared in it":         {compacted(on(t).revise(10).set(nil), FeaturesKey).feature(v1alpha1.StateOn, ""), ""},
+		"the report of a server":          {compacted(on(t).server("a", "p3", "1.37", false).pass(time.Minute), ReportsKey).feature(v1alpha1.StateTurningOff, "t", waits).renewed(), ""},
+		"the report of a server, earlier": {compacted(on(t), ReportsKey).off().feature(v1alpha1.StateTurningOn, "t", waits).renewed(), "S4: "},
+		"an object cleared after it":      {compacted(on(t), FeaturesKey).set(without), "S2: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict, err := Judge(test.history.records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(verdict.Violations); (n > 0) != (test.want != "") || n > 0 && !strings.HasPrefix(verdict.Violations[0], test.want) {
+				t.Errorf("violations %q, want one of %q", verdict.Violations, test.want)
+			}
+		})
 	}
 }
 

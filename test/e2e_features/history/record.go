@@ -89,13 +89,14 @@ type Writer struct {
 	last    string
 	records int
 	err     error
+	closed  bool
 }
 
 // NewWriter returns a writer of a history.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: bufio.NewWriterSize(out, 1<<20)} }
 
-// Add writes a record. Its time and sum are set. After an error, which Close returns, nothing
-// is written.
+// Add writes a record. Its time and sum are set. After an error, which Close returns, and
+// after Close nothing is written.
 func (w *Writer) Add(r Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +104,7 @@ func (w *Writer) Add(r Record) {
 }
 
 func (w *Writer) addLocked(r Record) {
-	if w.err != nil {
+	if w.err != nil || w.closed {
 		return
 	}
 	// A monotonic reading would not survive the file.
@@ -127,11 +128,12 @@ func (w *Writer) fail(err error) {
 	w.err = errors.Join(w.err, err)
 }
 
-// Close writes the last record.
+// Close writes the last record, once.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.addLocked(Record{Kind: End, Records: w.records})
+	w.closed = true
 	return errors.Join(w.err, w.out.Flush())
 }
 

@@ -58,7 +58,7 @@ type Recorder struct {
 	group  sync.WaitGroup
 }
 
-// Start begins to record what etcd stores, from now on, until Stop.
+// Start begins to record what etcd has, and what it stores until Stop.
 func Start(ctx context.Context, writer *Writer, etcd *clientv3.Client) *Recorder {
 	r := &Recorder{writer: writer}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))

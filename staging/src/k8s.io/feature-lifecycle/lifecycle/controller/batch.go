@@ -28,9 +28,9 @@ import (
 const (
 	// reportBatch folds reports that arrive together into one reconciliation of a feature.
 	reportBatch = 500 * time.Millisecond
-	// longestBatch is how long reports are folded when very many arrive. Each write is
-	// sent to all that watch features. For a dynamic one that is each of its users, which
-	// are about to report: writes must not use up what their reports need.
+	// longestBatch is how long reports are folded when very many arrive. Users are counted
+	// for each write, which is sent to all that watch Features: that must not use up what
+	// the reports need that are to come.
 	longestBatch = 10 * time.Second
 	// quietAfter is when reports with a longer batch are counted anyway, because no other
 	// arrived: that was the last one, and uses are right soon after it. Reports of

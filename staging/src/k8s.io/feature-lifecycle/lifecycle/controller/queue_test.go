@@ -265,7 +265,7 @@ func TestExpectationsOfReports(t *testing.T) {
 // TestLastConfirmationIsCountedAtOnce: thousands confirm a value in turn, and what is known
 // to be the last one is not waited for. One that comes all the same is counted soon.
 func TestLastConfirmationIsCountedAtOnce(t *testing.T) {
-	const other, users, perSecond = "other", 10_000, 1000
+	const other, users = "other", 10_000
 	inWorld(t, func(w *world) {
 		t := w.t
 		c, err := New(Config{Namespace: "ns", Component: "server", ServerID: "s", Tasks: emptyCluster(), Client: w.api(&serverProcess{}), Features: []lifecycle.Feature{{Name: "A"}}})
@@ -300,12 +300,12 @@ func TestLastConfirmationIsCountedAtOnce(t *testing.T) {
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionUsesMatch, Status: metav1.ConditionFalse}},
 		}
 		c.featureStored(before, after)
-		head, _ := stagger.Confirming(users)
+		head, last := stagger.Confirming(users)
 		w.pass(head)
 		taken := 0
 		for user := range users {
-			if user%(perSecond/10) == 0 {
-				w.pass(time.Second / 10)
+			if user%100 == 0 {
+				w.pass((last - head) / (users / 100))
 			}
 			if c.queue.Len() > 0 {
 				take()
