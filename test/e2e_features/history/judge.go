@@ -92,8 +92,8 @@ func JudgeFile(file string) (Verdict, error) {
 
 type judge struct {
 	Verdict
-	// features has the versions of each Feature, gaps what was not recorded, by the folder
-	// of etcd, and recorded the time of its last record.
+	// features has the versions of each Feature, gaps what was not recorded, by the
+	// prefix of its keys, and recorded the time of the last record.
 	features map[string][]framework.FeatureVersion
 	gaps     map[string][]gap
 	recorded map[string]time.Time
@@ -178,7 +178,7 @@ func (j *judge) violate(format string, args ...any) {
 
 func (j *judge) take(r Record) error {
 	if r.Kind == Stored || r.Kind == Deleted {
-		defer func() { j.recorded[folderOf(r.Key)] = r.At }()
+		defer func() { j.recorded[prefixOf(r.Key)] = r.At }()
 	}
 	switch r.Kind {
 	case Stored:
@@ -198,7 +198,7 @@ func (j *judge) take(r Record) error {
 		}
 		j.gaps[r.Key] = append(j.gaps[r.Key], gap{j.last(r.Key), r.Revision, j.recorded[r.Key], r.At})
 		for key, w := range j.writes {
-			if folderOf(key) == r.Key {
+			if prefixOf(key) == r.Key {
 				w.unsure = true
 				j.writes[key] = w
 			}
@@ -211,14 +211,21 @@ func (j *judge) take(r Record) error {
 	return nil
 }
 
-// folderOf is what a key is below.
-func folderOf(key string) string { return key[:strings.LastIndexByte(key, '/')+1] }
+// prefixOf is the one of what is followed that a key has.
+func prefixOf(key string) string {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(key, prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
 
-// last is the highest revision of what was stored in a folder.
-func (j *judge) last(folder string) int64 {
+// last is the highest revision of what was stored with a prefix.
+func (j *judge) last(prefix string) int64 {
 	highest := int64(0)
 	for key, w := range j.writes {
-		if folderOf(key) == folder {
+		if prefixOf(key) == prefix {
 			highest = max(highest, w.revision)
 		}
 	}
@@ -230,7 +237,7 @@ func (j *judge) last(folder string) int64 {
 func (j *judge) missed(r Record) (missed int64, again bool, err error) {
 	before, known := j.writes[r.Key]
 	j.writes[r.Key] = write{version: r.Version, revision: r.Revision}
-	gaps := j.gaps[folderOf(r.Key)]
+	gaps := j.gaps[prefixOf(r.Key)]
 	switch {
 	case known && r.Revision == before.revision:
 		return 0, true, nil
@@ -248,9 +255,9 @@ func (j *judge) missed(r Record) (missed int64, again bool, err error) {
 	return 0, false, nil
 }
 
-// sure returns true when all that was stored in a folder in a time was recorded.
-func (j *judge) sure(folder string, from, until time.Time) bool {
-	return !slices.ContainsFunc(j.gaps[folder], func(g gap) bool { return g.from.Before(until) && g.until.After(from) })
+// sure returns true when all that was stored with a prefix in a time was recorded.
+func (j *judge) sure(prefix string, from, until time.Time) bool {
+	return !slices.ContainsFunc(j.gaps[prefix], func(g gap) bool { return g.from.Before(until) && g.until.After(from) })
 }
 
 func (j *judge) takeStored(r Record) error {
@@ -280,7 +287,7 @@ func (j *judge) takeStored(r Record) error {
 			}
 			j.reports[stored.Name] = append(j.reports[stored.Name], of)
 		}
-	case strings.HasPrefix(r.Key, LeasesKey):
+	case strings.HasPrefix(r.Key, LeasesKey), strings.HasPrefix(r.Key, ServerLeasesKey):
 		stored := &coordinationv1.Lease{}
 		if err := json.Unmarshal(r.Object, stored); err != nil {
 			return err
@@ -391,14 +398,16 @@ func (j *judge) judgeAgreement(v framework.FeatureVersion) {
 func (j *judge) inForce(name string, reports []report, v framework.FeatureVersion) *report {
 	var of *report
 	for i := range reports {
-		if reports[i].at.Before(v.At.Add(-heard)) {
-			of = &reports[i]
-		} else if reports[i].at.Before(v.At.Add(arrives)) {
+		switch r := &reports[i]; {
+		case r.at.Before(v.At.Add(-heard)):
+			of = r
+		case r.at.After(v.At.Add(arrives)):
+		case of == nil || r.version != of.version || !has(r, v.Name, of.enabled[v.Name]):
 			// It changed its mind at that time.
 			return nil
 		}
 	}
-	if of == nil || !j.sure(ReportsKey, of.at, v.At.Add(arrives)) || !j.sure(LeasesKey, of.at, v.At.Add(arrives)) {
+	if of == nil || !j.sure(ReportsKey, of.at, v.At.Add(arrives)) || !j.sure(ServerLeasesKey, of.at, v.At.Add(arrives)) {
 		return nil
 	}
 	var began, last lease
@@ -417,6 +426,12 @@ func (j *judge) inForce(name string, reports []report, v framework.FeatureVersio
 		return nil
 	}
 	return of
+}
+
+// has returns true when a report says that a server has a value.
+func has(r *report, feature string, value bool) bool {
+	enabled, knows := r.enabled[feature]
+	return knows && enabled == value
 }
 
 // judgeClearing judges S2 of an object: the field goes while the task runs that clears it, or

@@ -88,16 +88,16 @@ func feature(state v1alpha1.FeatureState, transition string, tasks ...string) *v
 // server stores the Lease and the report of a server.
 func (h *told) server(name, holder, version string, enabled bool) *told {
 	h.renew(name, holder)
-	report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	report := &v1alpha1.FeatureReport{ObjectMeta: metav1.ObjectMeta{Name: server + "." + name}}
 	report.Spec.Component, report.Spec.EmulationVersion = server, version
 	report.Spec.Features = []v1alpha1.ReportedFeature{{Name: cleared, Enabled: enabled}}
-	return h.store(ReportsKey+name, report)
+	return h.store(ReportsKey+report.Name, report)
 }
 
 func (h *told) renew(name, holder string) *told {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u"}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: server + "." + name, UID: "u"}}
 	lease.Spec.HolderIdentity = ptr.To(holder)
-	return h.store(LeasesKey+name, lease)
+	return h.store(ServerLeasesKey+name, lease)
 }
 
 func (h *told) set(change func(*appsv1.StatefulSet)) *told {
@@ -171,8 +171,8 @@ func TestJudge(t *testing.T) {
 		"a server whose report is of the process before": {on(t).server("a", "p3", "1.37", false).renew("b", "p4").pass(time.Minute).
 			feature(v1alpha1.StateTurningOff, "t", waits).renewed(), ""},
 		"a status that a client wrote":  {on(t).store(FeaturesKey+cleared, stranger), "S5: "},
-		"the report of one that lives":  {on(t).add(Record{Kind: Deleted, Key: ReportsKey + "a", Revision: 100}).revise(100).renew("a", "p1"), "S5: "},
-		"the report of one that is new": {on(t).add(Record{Kind: Deleted, Key: ReportsKey + "a", Revision: 100}).revise(100).renew("a", "p3"), ""},
+		"the report of one that lives":  {on(t).add(Record{Kind: Deleted, Key: ReportsKey + server + ".a", Revision: 100}).revise(100).renew("a", "p1"), "S5: "},
+		"the report of one that is new": {on(t).add(Record{Kind: Deleted, Key: ReportsKey + server + ".a", Revision: 100}).revise(100).renew("a", "p3"), ""},
 		"an object that changed elsewhere": {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateTurningOff, "t", clears).set(func(s *appsv1.StatefulSet) {
 			without(s)
 			s.Spec.ServiceName = "other"
@@ -298,6 +298,26 @@ func TestATamperedHistoryIsRefused(t *testing.T) {
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil {
 			t.Errorf("%s, it is read", name)
+		}
+	}
+}
+
+// TestVerdictSaysWhatWasJudged: what was never compared proves nothing.
+func TestVerdictSaysWhatWasJudged(t *testing.T) {
+	turned := on(t).off().feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateTurningOff, "t", clears).set(without).feature(v1alpha1.StateOff, "")
+	for name, test := range map[string]struct {
+		history  *told
+		compared int
+	}{"servers that live": {turned.renewed(), 1},
+		"servers that report something else at that time": {on(t).off().server("a", "p3", "1.37", false).server("b", "p4", "1.37", false).feature(v1alpha1.StateTurningOff, "t", waits).renewed(), 1},
+		"servers that change at that time":                {on(t).off().server("a", "p3", "1.37", true).server("b", "p4", "1.37", true).feature(v1alpha1.StateTurningOff, "t", waits).renewed(), 0},
+		"servers of which nothing is heard afterwards":    {on(t).off().feature(v1alpha1.StateTurningOff, "t", waits), 0}} {
+		verdict, err := Judge(test.history.records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if verdict.Transitions != 1 || verdict.Compared != test.compared {
+			t.Errorf("%s: %s, want 1 transition and %d compared", name, verdict, test.compared)
 		}
 	}
 }

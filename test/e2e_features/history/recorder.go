@@ -41,11 +41,16 @@ import (
 
 // Where etcd has what is recorded.
 const (
-	FeaturesKey     = "/registry/features/" + metav1.NamespaceSystem + "/"
-	ReportsKey      = "/registry/featurereports/" + metav1.NamespaceSystem + "/"
-	LeasesKey       = "/registry/leases/" + v1alpha1.LeaseNamespace + "/"
+	FeaturesKey = "/registry/features/" + metav1.NamespaceSystem + "/"
+	ReportsKey  = "/registry/featurereports/" + metav1.NamespaceSystem + "/"
+	LeasesKey   = "/registry/leases/" + v1alpha1.LeaseNamespace + "/"
+	// ServerLeasesKey begins the keys of the Leases that kube-apiservers renew for their reports.
+	ServerLeasesKey = "/registry/leases/" + metav1.NamespaceSystem + "/" + server + "."
 	StatefulSetsKey = "/registry/statefulsets/" + metav1.NamespaceDefault + "/"
 )
+
+// prefixes are what is followed.
+var prefixes = []string{FeaturesKey, ReportsKey, LeasesKey, ServerLeasesKey, StatefulSetsKey}
 
 // again is how long after its watch ended a recorder begins another.
 const again = time.Second
@@ -62,7 +67,7 @@ type Recorder struct {
 func Start(ctx context.Context, writer *Writer, etcd *clientv3.Client) *Recorder {
 	r := &Recorder{writer: writer}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	for _, key := range []string{FeaturesKey, ReportsKey, LeasesKey, StatefulSetsKey} {
+	for _, key := range prefixes {
 		r.group.Go(func() { r.follow(etcd, key) })
 	}
 	return r
@@ -146,7 +151,7 @@ func decode(kv *mvccpb.KeyValue) (json.RawMessage, error) {
 		object, decoder = &v1alpha1.Feature{}, featurescheme.Codecs.UniversalDeserializer()
 	case strings.HasPrefix(key, ReportsKey):
 		object, decoder = &v1alpha1.FeatureReport{}, featurescheme.Codecs.UniversalDeserializer()
-	case strings.HasPrefix(key, LeasesKey):
+	case strings.HasPrefix(key, LeasesKey), strings.HasPrefix(key, ServerLeasesKey):
 		object = &coordinationv1.Lease{}
 	default:
 		object = &appsv1.StatefulSet{}
