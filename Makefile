@@ -288,6 +288,10 @@ test-shard: shards-tool ## Run the shard SHARD of "make test-all LIST=1".
 test-stock: ## Run kubectl feature against clusters of upstream's unmodified binaries; needs root.
 	@$(MAKE) -s test-shard SHARD=stock
 
+.PHONY: test-clients
+test-clients: ## Run kubectl of four versions, client-go and controller-runtime while gates go off.
+	@$(MAKE) -s test-shard SHARD=clients
+
 # How often test-load runs the quick tests, and how many processes keep each core busy.
 RUNS ?= 10
 BUSY ?= 2
@@ -367,6 +371,26 @@ SERVERS := previous kubelets/1.35
 upstream-servers: ## Build the unchanged kube-apiservers of two minor versions before into _output/servers.
 	$(foreach module,$(SERVERS),$(call build_server,$(module),$(call older_version,$(module))))
 build_server = $(call build_older,$(1),kube-apiserver,$(2),$(OUT_DIR)/servers/1.$(call minor_of,$(2)))
+
+# kubectl of this version and of three before. cmd/kubectl is upstream's, unchanged.
+.PHONY: upstream-kubectls
+upstream-kubectls: ## Build the unchanged kubectl of this minor version and of three before into _output/kubectls.
+	@mkdir -p $(OUT)/kubectls/1.$(call minor_of,$(UPSTREAM_VERSION))
+	go build -ldflags '$(subst $(VERSION),$(UPSTREAM_VERSION),$(LDFLAGS))' -o $(OUT)/kubectls/1.$(call minor_of,$(UPSTREAM_VERSION))/ k8s.io/kubernetes/cmd/kubectl
+	$(foreach module,$(KUBELETS),$(call build_kubectl,$(module),$(call older_version,$(module))))
+build_kubectl = $(call build_older,$(1),kubectl,$(2),$(OUT_DIR)/kubectls/1.$(call minor_of,$(2)))
+
+# Third parties' clients, each with the versions that it was published with.
+CLIENTS := clientgo controllerruntime
+define build_client
+cd test/external/clients/$(1) && GOWORK=off go build -ldflags '-s -w' -o "$(OUT_DIR)/clients/" .
+
+endef
+
+.PHONY: client-drivers
+client-drivers: ## Build programs that use third parties' clients as libraries into _output/clients.
+	@mkdir -p $(OUT)/clients
+	$(foreach client,$(CLIENTS),$(call build_client,$(client)))
 
 .PHONY: features-previous
 features-previous: ## Build this repository's own kube-apiserver of the minor version before into _output/previous.
@@ -523,6 +547,10 @@ lint: tools ## Lint the root and the library; WHAT=test/external lints the modul
 .PHONY: lint-external
 lint-external:
 	hack/verify-golangci-lint.sh test/external
+
+.PHONY: lint-clients
+lint-clients:
+	hack/verify-golangci-lint.sh $(addprefix test/external/clients/,driver $(CLIENTS))
 
 .PHONY: lint-kind
 lint-kind:

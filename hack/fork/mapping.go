@@ -142,6 +142,7 @@ var stays = map[string]string{
 	"test/benchmark":                "writes BENCHMARKS.md; upstream measures with kubernetes/perf-tests",
 	"test/docs":                     "runs the commands of the pages",
 	"test/external":                 "is a module of its own; test/external/helm goes with the example chart",
+	"test/e2e_features/clients":     "goes with test/external/clients",
 	"test/e2e_kind":                 "starts nodes of kind by the targets of this Makefile",
 	"test/e2e_features/api/readers": "goes with test/external/helm",
 	"test/e2e_features/operators/example_test.go": "goes with the example",

@@ -203,6 +203,10 @@ var shards = []Shard{
 		Packages: []string{"./test/e2e_features/api/readers"}, Needs: []string{"all"}, Inputs: everything,
 	},
 	{
+		Name: "clients", Covers: "kubectl, client-go and controller-runtime while gates go off",
+		Packages: []string{"./test/e2e_features/clients"}, Needs: []string{"all", "upstream-kubectls", "client-drivers", "lint-clients", "verify-modules-of-long-tests"},
+	},
+	{
 		Name: "operators-long", Covers: "operators with features of their own",
 		Packages: []string{"./test/e2e_features/operators"}, Skip: "^TestTwoInstallations$", Needs: []string{"all", "upstream"}, Inputs: everything,
 	},
