@@ -153,8 +153,8 @@ func texts(lines []line) []string {
 // changed are the lines of a diff that one side does not have.
 var changed = regexp.MustCompile(`^[-+] `)
 
-// runKubectl runs kubectl, and returns its warnings after what it printed. Of a diff that is
-// what differs.
+// runKubectl runs kubectl, and returns its warnings after what it printed. A diff is cut down
+// to the lines that differ.
 func runKubectl(t *testing.T, home, binary string, args ...string) []string {
 	t.Helper()
 	var warnings bytes.Buffer
