@@ -43,10 +43,11 @@ func (c *clients) watch(ctx context.Context) error {
 			return err
 		}
 		for by, informer := range map[string]cache.SharedIndexInformer{"typed": generic.Informer(), "dynamic": unstructured.ForResource(o.resource).Informer()} {
-			if err := c.report(informer, by, o.kind); err != nil {
+			reported, err := c.report(informer, by, o.kind)
+			if err != nil {
 				return err
 			}
-			synced = append(synced, informer.HasSynced)
+			synced = append(synced, reported)
 		}
 		return nil
 	})
@@ -67,8 +68,9 @@ func (c *clients) watch(ctx context.Context) error {
 	return nil
 }
 
-// report prints the events of an informer.
-func (c *clients) report(informer cache.SharedIndexInformer, by, kind string) error {
+// report prints the events of an informer. The returned function is true once all objects
+// that there were are printed: an informer alone has synced before that.
+func (c *clients) report(informer cache.SharedIndexInformer, by, kind string) (cache.InformerSynced, error) {
 	print := func(action string, object any) {
 		line := driver.Line{Action: action, Result: by, Content: object}
 		if meta, ok := object.(metav1.Object); ok {
@@ -80,12 +82,15 @@ func (c *clients) report(informer cache.SharedIndexInformer, by, kind string) er
 	if err := informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
 		_ = c.Print(driver.Line{Action: "error", Result: by, Object: kind, Message: err.Error()})
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { print("add", object) },
 		UpdateFunc: func(_, object any) { print("update", object) },
 		DeleteFunc: func(object any) { print("delete", object) },
 	})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return registration.HasSynced, nil
 }

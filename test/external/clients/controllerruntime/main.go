@@ -86,11 +86,14 @@ func get(ctx context.Context, r *driver.Request) error {
 		untyped, partial := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
 		untyped.SetGroupVersionKind(gvk)
 		partial.SetGroupVersionKind(gvk)
-		for by, object := range map[string]client.Object{"typed": typed.(client.Object), "unstructured": untyped, "metadata": partial} {
-			if err := c.Get(ctx, client.ObjectKeyFromObject(u), object); err != nil {
-				return fmt.Errorf("%s: %w", by, err)
+		for _, way := range []struct {
+			by     string
+			object client.Object
+		}{{"typed", typed.(client.Object)}, {"unstructured", untyped}, {"metadata", partial}} {
+			if err := c.Get(ctx, client.ObjectKeyFromObject(u), way.object); err != nil {
+				return fmt.Errorf("%s: %w", way.by, err)
 			}
-			if err := r.Print(driver.Line{Action: "get", Object: name, Result: by, Content: object}); err != nil {
+			if err := r.Print(driver.Line{Action: "get", Object: name, Result: way.by, Content: way.object}); err != nil {
 				return err
 			}
 		}
