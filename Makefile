@@ -289,7 +289,7 @@ test-stock: ## Run kubectl feature against clusters of upstream's unmodified bin
 	@$(MAKE) -s test-shard SHARD=stock
 
 .PHONY: test-clients
-test-clients: ## Run kubectl of four versions, client-go and controller-runtime while gates go off.
+test-clients: ## Run kubectl of four versions and third parties' clients while gates go off.
 	@$(MAKE) -s test-shard SHARD=clients
 
 # How often test-load runs the quick tests, and how many processes keep each core busy.
@@ -381,7 +381,7 @@ upstream-kubectls: ## Build the unchanged kubectl of this minor version and of t
 build_kubectl = $(call build_older,$(1),kubectl,$(2),$(OUT_DIR)/kubectls/1.$(call minor_of,$(2)))
 
 # Third parties' clients, each with the versions that it was published with.
-CLIENTS := clientgo controllerruntime
+CLIENTS := clientgo controllerruntime helm3 helm4
 define build_client
 cd test/external/clients/$(1) && GOWORK=off go build -ldflags '-s -w' -o "$(OUT_DIR)/clients/" .
 
