@@ -381,7 +381,7 @@ upstream-kubectls: ## Build the unchanged kubectl of this minor version and of t
 build_kubectl = $(call build_older,$(1),kubectl,$(2),$(OUT_DIR)/kubectls/1.$(call minor_of,$(2)))
 
 # Third parties' clients, each with the versions that it was published with.
-CLIENTS := clientgo controllerruntime helm3 helm4 flux
+CLIENTS := clientgo controllerruntime helm3 helm4 flux argocd
 define build_client
 cd test/external/clients/$(1) && GOWORK=off go build -ldflags '-s -w' -o "$(OUT_DIR)/clients/" .
 

@@ -6,7 +6,7 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 long=(hack/e2e hack/previous hack/kubelets/1.34 hack/kubelets/1.35 build/kind build/release test/external
-	test/external/clients/{driver,clientgo,controllerruntime,helm3,helm4,flux})
+	test/external/clients/{driver,clientgo,controllerruntime,helm3,helm4,flux,argocd})
 case ${1:-} in
 "") wanted=false ;;
 long) wanted=true ;;
