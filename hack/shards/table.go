@@ -203,7 +203,7 @@ var shards = []Shard{
 		Packages: []string{"./test/e2e_features/api/readers"}, Needs: []string{"all"}, Inputs: everything,
 	},
 	{
-		Name: "clients", Covers: "kubectl, client-go and controller-runtime while gates go off",
+		Name: "clients", Covers: "kubectl, client-go, controller-runtime, Helm, Flux and Argo CD while gates go off",
 		Packages: []string{"./test/e2e_features/clients"}, Needs: []string{"all", "upstream-kubectls", "client-drivers", "lint-clients", "verify-modules-of-long-tests"},
 	},
 	{

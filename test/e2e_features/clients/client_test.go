@@ -39,12 +39,33 @@ import (
 type client struct {
 	// name is the client's, the namespace of its objects and the name of its transcript.
 	name string
-	// before are actions that it does before it applies, most often ways to compare a
-	// manifest with the cluster. The action apply applies it.
-	before []string
-	apply  string
+	// before are actions that it does before it applies a manifest. The action apply applies
+	// it, and revert brings the manifest of the first apply back, if the client keeps that
+	// itself.
+	before        []string
+	apply, revert string
+	// compare are ways to compare a manifest with the cluster.
+	compare []comparison
+	// onlyChanges is set for a client that asks the server first what would change, and
+	// applies nothing else.
+	onlyChanges bool
+	// fallsBack is set if apply is client-side and takes types that are older than restart
+	// rules where it finds no others.
+	fallsBack bool
 	// run does an action, and returns what the client printed.
 	run func(t *testing.T, action, file string) []string
+}
+
+// comparison is an action that compares a manifest with the cluster. It asks the server what it
+// would store, or computes that itself.
+type comparison struct {
+	action     string
+	asksServer bool
+	// parses is set if it parses objects by the published documents, older if by types that
+	// are older than restart rules.
+	parses, older bool
+	// seesGenerations is set if another generation is a difference (settles).
+	seesGenerations bool
 }
 
 // built is a program from a directory of "make client-drivers" or "make upstream-kubectls".
@@ -96,14 +117,22 @@ func (w *world) clients(t *testing.T) []client {
 			flags []string
 		}{{name: name}, {name: name + "-server-side", flags: []string{"--server-side"}}} {
 			home := t.TempDir()
-			all = append(all, client{name: by.name, before: []string{"diff"}, apply: "apply", run: func(t *testing.T, action, file string) []string {
+			all = append(all, client{name: by.name, compare: []comparison{{action: "diff", asksServer: true}}, apply: "apply", run: func(t *testing.T, action, file string) []string {
 				return runKubectl(t, home, kubectl, append([]string{"--kubeconfig=" + kubeconfig, action, "-f", file}, by.flags...)...)
 			}})
 		}
 	}
+	structured := comparison{action: "diff-structured", older: true}
 	for _, c := range []client{
 		{name: "client-go", apply: "apply", before: []string{"get", "extract", "extract-unstructured", "update"}},
 		{name: "controller-runtime", apply: "apply", before: []string{"get"}},
+		{name: "helm-3", apply: "upgrade", revert: "rollback", before: []string{"dry-run"}},
+		{name: "helm-4", apply: "upgrade", revert: "rollback", before: []string{"dry-run"}},
+		{name: "flux", apply: "apply", onlyChanges: true, compare: []comparison{{action: "diff", asksServer: true}}},
+		{name: "argo-cd", apply: "apply", fallsBack: true, compare: []comparison{{action: "diff"}, structured}},
+		{name: "argo-cd-server-side", apply: "apply-server-side", compare: []comparison{
+			structured, {action: "diff-server-side", asksServer: true, parses: true}, {action: "diff-include-webhooks", asksServer: true, seesGenerations: true},
+		}},
 	} {
 		binary := driverOf(t, strings.TrimSuffix(c.name, "-server-side"))
 		c.run = func(t *testing.T, action, file string) []string {
@@ -142,10 +171,19 @@ func runDriver(t *testing.T, binary string, args ...string) []line {
 	}
 }
 
+// What differs from run to run in what clients print.
+var (
+	// undeclared are the fields that a parser does not find in its types. It visits the fields
+	// of a container in any order. Restart rules, which come last here, end the visit.
+	undeclared = regexp.MustCompile(`\s*(?:errors:)?(?:\s*\.\S+: field not declared in schema)*\s*(\.\S+: field not declared in schema)`)
+	// patching has objects with times and versions, and the name of a file.
+	patching = regexp.MustCompile(`(?s)"/[^"]*": creating patch with:.*\nfor:`)
+)
+
 func texts(lines []line) []string {
 	var all []string
 	for _, l := range lines {
-		all = append(all, l.String())
+		all = append(all, patching.ReplaceAllString(undeclared.ReplaceAllString(l.String(), " $1"), "FILE: creating a patch"))
 	}
 	return all
 }
@@ -170,8 +208,8 @@ func runKubectl(t *testing.T, home, binary string, args ...string) []string {
 	}
 	var lines []string
 	for text := range strings.Lines(string(output)) {
-		if text = strings.TrimSpace(text); !isDiff || changed.MatchString(text) {
-			lines = append(lines, text)
+		if !isDiff || changed.MatchString(text) {
+			lines = append(lines, strings.TrimSpace(text))
 		}
 	}
 	for text := range strings.Lines(warnings.String()) {

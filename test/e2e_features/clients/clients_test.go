@@ -65,7 +65,7 @@ func TestClients(t *testing.T) {
 	w.informers.end(t)
 	w.operator.end(t)
 	for _, s := range w.scripts {
-		t.Run(s.name, s.compare)
+		t.Run(s.name, s.check)
 	}
 }
 
@@ -119,18 +119,19 @@ func (w *world) on(t *testing.T) {
 	for _, s := range w.scripts {
 		t.Run(s.name, func(t *testing.T) {
 			s.heading("the gates are on")
-			s.do(t, s.apply, true)
+			s.do(t, s.apply, with)
 			for i, object := range s.stored(t) {
-				if gated(object) != gated(managed(s.name, true)[i]) {
-					t.Errorf("%s has %q while the gates are on, want %q", object.GetKind(), gated(object), gated(managed(s.name, true)[i]))
+				if gated(object) != gated(managed(s.name, with)[i]) {
+					t.Errorf("%s has %q while the gates are on, want %q", object.GetKind(), gated(object), gated(managed(s.name, with)[i]))
 				}
 				w.share(t, object, i)
 			}
 			s.look(t)
-			s.do(t, s.apply, true)
+			s.do(t, s.apply, with)
 			for _, action := range s.before {
-				s.do(t, action, true)
+				s.do(t, action, with)
 			}
+			agrees(t, s, with, false)
 		})
 	}
 }
@@ -200,7 +201,7 @@ func (w *world) off(t *testing.T) {
 		if got := gated(stored[0]) + gated(stored[2]); got != "" {
 			t.Errorf("objects of %s still have %s", s.name, got)
 		}
-		if got, want := gated(stored[1]), gated(managed(s.name, true)[1]); got != want {
+		if got, want := gated(stored[1]), gated(managed(s.name, with)[1]); got != want {
 			t.Errorf("the Deployment of %s has %q before its owner acts, want %q", s.name, got, want)
 		}
 		s.look(t)
@@ -277,16 +278,65 @@ func (w *world) cleared(t *testing.T, s *transcript) []*unstructured.Unstructure
 	return stored
 }
 
+// manage lets a client compare a manifest, apply it, apply it again, and compare again.
+func manage(t *testing.T, s *transcript, apply string, e edition) {
+	t.Helper()
+	for _, action := range s.before {
+		s.do(t, action, e)
+	}
+	for _, c := range s.compare {
+		s.do(t, c.action, e)
+	}
+	s.do(t, apply, e)
+	settles(t, s, e)
+	agrees(t, s, e, true)
+}
+
+// agrees sees that a client that has applied a manifest finds no difference to the cluster.
+// While gates are off that the manifest has fields of, comparisons that do not ask the server
+// find one: its answer would be that it drops the fields. Parsers that do not know a field fail for
+// an object that has it.
+func agrees(t *testing.T, s *transcript, e edition, gatesOff bool) {
+	t.Helper()
+	for _, c := range s.compare {
+		unknown := c.older || c.parses && gatesOff && exitCode(s.stored(t)[1]) != 0
+		var different []string
+		for _, text := range s.do(t, c.action, e) {
+			switch {
+			case !differs(text):
+			case unknown && strings.Contains(text, ruleField+": field not declared"):
+			case c.seesGenerations && gatesOff && e != without && strings.Contains(text, "ResourceSlice/"):
+			default:
+				different = append(different, text)
+			}
+		}
+		if want := gatesOff && e != without && !c.asksServer; want != (len(different) > 0) {
+			t.Errorf("%s of %s says that these differ, after an apply of the manifest %s: %q", c.action, s.name, e, different)
+		}
+	}
+}
+
+// differs is true for what a client prints of an object that is not as in the manifest. kubectl
+// prints the line of each field; another generation is what settles explains.
+func differs(text string) bool {
+	for _, part := range []string{" configured", " OutOfSync", " ComparisonError"} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return changed.MatchString(text) && !strings.Contains(text, " generation: ")
+}
+
 // settles lets a client apply again what it has just applied: nothing is written. The one
 // exception is upstream's: with its gate off, a ResourceSlice whose manifest has taints gets
 // another generation at each write, since the registry compares specs before it drops the
 // field (pkg/registry/resource/resourceslice, PrepareForUpdate).
-func settles(t *testing.T, s *transcript, with bool) {
+func settles(t *testing.T, s *transcript, e edition) {
 	t.Helper()
 	before := s.stored(t)
-	s.do(t, s.apply, with)
+	s.do(t, s.apply, e)
 	for i, object := range s.stored(t) {
-		if with && object.GetKind() == "ResourceSlice" {
+		if e != without && object.GetKind() == "ResourceSlice" && !s.onlyChanges {
 			if was, is := before[i].GetGeneration(), object.GetGeneration(); is != was+1 {
 				t.Errorf("ResourceSlice %s has generation %d after %d: if upstream drops taints before it compares, remove this exception", object.GetName(), is, was)
 			}
@@ -304,15 +354,34 @@ func (w *world) held(t *testing.T) {
 	for _, s := range w.scripts {
 		t.Run(s.name, func(t *testing.T) {
 			s.heading("the gates are off, and Deployments have their fields")
-			for _, action := range s.before {
-				s.do(t, action, true)
-			}
-			s.do(t, s.apply, true)
-			settles(t, s, true)
-			if got, want := gated(w.cleared(t, s)[1]), gated(managed(s.name, true)[1]); got != want {
+			manage(t, s, s.apply, with)
+			if got, want := gated(w.cleared(t, s)[1]), gated(managed(s.name, with)[1]); got != want {
 				t.Errorf("the Deployment of %s has %q, want %q: it is for its owner to give the fields up", s.name, got, want)
 			}
+			edits(t, s)
 		})
+	}
+}
+
+// edits lets a client compare and apply other restart rules, which the server takes from objects
+// that have some. A client-side apply does not find the list in the published documents, warns, and
+// takes the types that the client has built in. If those are older than the field it fails.
+func edits(t *testing.T, s *transcript) {
+	t.Helper()
+	for _, c := range s.compare {
+		s.do(t, c.action, edited)
+	}
+	s.do(t, s.apply, edited)
+	want := rule[edited]
+	if s.fallsBack {
+		want = rule[with]
+	}
+	if got := exitCode(s.stored(t)[1]); got != want {
+		t.Errorf("the Deployment of %s has the exit code %d, want %d", s.name, got, want)
+	}
+	s.do(t, s.apply, with)
+	if got := exitCode(s.stored(t)[1]); got != rule[with] {
+		t.Errorf("the Deployment of %s has the exit code %d, want %d", s.name, got, rule[with])
 	}
 }
 
@@ -322,11 +391,7 @@ func (w *world) released(t *testing.T) {
 	for _, s := range w.scripts {
 		t.Run(s.name, func(t *testing.T) {
 			s.heading("the manifest gives the fields up")
-			for _, action := range s.before {
-				s.do(t, action, false)
-			}
-			s.do(t, s.apply, false)
-			settles(t, s, false)
+			manage(t, s, s.apply, without)
 			if got := gated(w.cleared(t, s)[1]); got != "" {
 				t.Errorf("the Deployment of %s still has %s", s.name, got)
 			}
@@ -348,11 +413,7 @@ func (w *world) pristine(t *testing.T) {
 	for _, s := range w.scripts {
 		t.Run(s.name, func(t *testing.T) {
 			s.heading("the gates are off, and the former manifest comes back")
-			for _, action := range s.before {
-				s.do(t, action, true)
-			}
-			s.do(t, s.apply, true)
-			settles(t, s, true)
+			manage(t, s, or(s.revert, s.apply), with)
 			if got := gated(w.cleared(t, s)[1]); got != "" {
 				t.Errorf("%s brought %s back", s.name, got)
 			}
@@ -374,11 +435,7 @@ func (w *world) onAgain(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			s.look(t)
 			s.heading("two gates are on again")
-			for _, action := range s.before {
-				s.do(t, action, true)
-			}
-			s.do(t, s.apply, true)
-			settles(t, s, true)
+			manage(t, s, s.apply, with)
 			stored := s.stored(t)
 			if got, want := gated(stored[0])+" "+gated(stored[1]), surgeField+"=2 "+signalField+"=SIGUSR1"; got != want {
 				t.Errorf("objects of %s have %q, want %q", s.name, got, want)

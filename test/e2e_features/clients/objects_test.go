@@ -54,10 +54,23 @@ const (
 	surgeField, signalField, ruleField, taintField = "maxUnavailable", "stopSignal", "restartPolicyRules", "taints"
 )
 
+// edition is one of the manifests that a client has, one after another.
+type edition string
+
+const (
+	with    edition = "with the fields"
+	without edition = "without the fields"
+	// edited has other restart rules than with.
+	edited edition = "with another list"
+)
+
+// rule is the exit code in the restart rules of an edition.
+var rule = map[edition]int64{with: 42, edited: 43}
+
 // managed returns the objects that a client manages in its namespace, with the fields of all
 // gates or without. Nothing starts a Pod. The time of the taint is set, since the server
 // would set another one at each write.
-func managed(namespace string, with bool) []*unstructured.Unstructured {
+func managed(namespace string, e edition) []*unstructured.Unstructured {
 	labels := map[string]any{"app": "web"}
 	metadata := func() map[string]any { return map[string]any{"name": "web", "namespace": namespace, "labels": labels} }
 	container := func() map[string]any { return map[string]any{"name": "c", "image": "example.invalid/c"} }
@@ -67,11 +80,11 @@ func managed(namespace string, with bool) []*unstructured.Unstructured {
 	rolling := map[string]any{"partition": int64(1)}
 	gated := container()
 	device := map[string]any{"name": "a"}
-	if with {
+	if e != without {
 		rolling[surgeField] = int64(2)
 		gated["lifecycle"] = map[string]any{signalField: "SIGUSR1"}
 		gated["restartPolicy"] = "OnFailure"
-		gated[ruleField] = []any{map[string]any{"action": "Restart", "exitCodes": map[string]any{"operator": "In", "values": []any{int64(42)}}}}
+		gated[ruleField] = []any{map[string]any{"action": "Restart", "exitCodes": map[string]any{"operator": "In", "values": []any{rule[e]}}}}
 		device[taintField] = []any{map[string]any{"key": "example.com/broken", "value": "yes", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}}
 	}
 	selector := map[string]any{"matchLabels": labels}
@@ -102,6 +115,21 @@ func manifest(t *testing.T, objects []*unstructured.Unstructured) []byte {
 		documents = append(documents, string(data))
 	}
 	return []byte(strings.Join(documents, "\n---\n") + "\n")
+}
+
+// exitCode is that of an object's first restart rule, or 0.
+func exitCode(object *unstructured.Unstructured) int64 {
+	containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		rules, _, _ := unstructured.NestedSlice(c.(map[string]any), ruleField)
+		for _, r := range rules {
+			values, _, _ := unstructured.NestedSlice(r.(map[string]any), "exitCodes", "values")
+			for _, value := range values {
+				return value.(int64)
+			}
+		}
+	}
+	return 0
 }
 
 // gated shows the fields of the gates that an object has, in the order of the constants.

@@ -33,7 +33,7 @@ import (
 func (w *world) operate(t *testing.T) {
 	t.Helper()
 	w.operatedFile = w.scripts[0].dir + "/operated.json"
-	objects := managed(operated, true)
+	objects := managed(operated, with)
 	if err := os.WriteFile(w.operatedFile, manifest(t, objects), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func (w *world) insists(t *testing.T) {
 func (w *world) calm(t *testing.T, i int, kind string) {
 	t.Helper()
 	const bystander, rounds, settled = "bystander", 10, 3
-	object := managed(operated, false)[i]
+	object := managed(operated, without)[i]
 	object.SetName(bystander)
 	_ = w.objects.Create(t, resources[i], object)
 	version := ""

@@ -142,11 +142,12 @@ func (s *stream) read(from io.Reader) {
 	}
 }
 
-// lines are all lines so far, and a channel that is closed when there are others.
-func (s *stream) lines() ([]line, error, <-chan struct{}) {
+// lines are all lines so far, a channel that is closed when there are others, and why there are
+// none any more.
+func (s *stream) lines() ([]line, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seen[:len(s.seen):len(s.seen)], s.err, s.news
+	return s.seen[:len(s.seen):len(s.seen)], s.news, s.err
 }
 
 // until waits until the lines so far are as wanted.
@@ -155,7 +156,7 @@ func (s *stream) until(t *testing.T, what string, wanted func([]line) bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 	defer cancel()
 	for {
-		seen, err, news := s.lines()
+		seen, news, err := s.lines()
 		if wanted(seen) {
 			return
 		}
@@ -193,7 +194,7 @@ func (s *stream) end(t *testing.T) {
 	if err := s.wait(); err != nil {
 		t.Errorf("%s ended: %v\n%s", s.name, err, s.errors.String())
 	}
-	if _, err, _ := s.lines(); !errors.Is(err, io.EOF) {
+	if _, _, err := s.lines(); !errors.Is(err, io.EOF) {
 		t.Errorf("reading what %s printed: %v", s.name, err)
 	}
 }

@@ -49,16 +49,19 @@ type transcript struct {
 
 func (s *transcript) heading(text string) { fmt.Fprintf(&s.text, "== %s\n", text) }
 
-// do does an action with a manifest with the fields, or without.
-func (s *transcript) do(t *testing.T, action string, with bool) {
+// do does an action with an edition of the manifest, and returns what the client printed.
+func (s *transcript) do(t *testing.T, action string, e edition) []string {
 	t.Helper()
-	file := filepath.Join(s.dir, fmt.Sprintf("%s-%t.json", s.name, with))
-	if err := os.WriteFile(file, manifest(t, managed(s.name, with)), 0o600); err != nil {
+	file := filepath.Join(s.dir, fmt.Sprintf("%s-%s.json", s.name, strings.ReplaceAll(string(e), " ", "-")))
+	if err := os.WriteFile(file, manifest(t, managed(s.name, e)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(&s.text, "%s %s\n", action, map[bool]string{true: "with the fields", false: "without the fields"}[with])
-	for _, text := range s.run(t, action, file) {
-		fmt.Fprintf(&s.text, "  %s\n", strings.NewReplacer(file, "FILE", "resourceslice.resource.k8s.io/"+s.name, "resourceslice.resource.k8s.io/web", "ResourceSlice/"+s.name, "ResourceSlice/web").Replace(text))
+	fmt.Fprintf(&s.text, "%s %s\n", action, e)
+	// Names without a namespace are the client's.
+	names := strings.NewReplacer(file, "FILE", "resourceslice.resource.k8s.io/"+s.name, "resourceslice.resource.k8s.io/web", "ResourceSlice/"+s.name, "ResourceSlice/web")
+	printed := s.run(t, action, file)
+	for _, text := range printed {
+		fmt.Fprintf(&s.text, "  %s\n", names.Replace(text))
 	}
 	for _, object := range s.stored(t) {
 		kind, version := object.GetKind(), object.GetResourceVersion()
@@ -72,6 +75,7 @@ func (s *transcript) do(t *testing.T, action string, with bool) {
 		s.versions[kind] = version
 		fmt.Fprintf(&s.text, "  stored: %s %s, has %s\n", kind, became, or(gated(object), "no field of a gate"))
 	}
+	return printed
 }
 
 // look takes note of what others wrote.
@@ -98,8 +102,8 @@ func (s *transcript) stored(t *testing.T) []*unstructured.Unstructured {
 	}
 }
 
-// compare holds the transcript against what is expected.
-func (s *transcript) compare(t *testing.T) {
+// check holds the transcript against what is expected.
+func (s *transcript) check(t *testing.T) {
 	t.Helper()
 	file := filepath.Join("testdata", s.name+".txt")
 	if *update {
