@@ -316,6 +316,13 @@ func TestModel(t *testing.T) {
 		defer func() { _ = flag.Set(name, old) }()
 	}
 	counts, run := map[string]int{}, 0
+	var failed *schedule
+	defer func() {
+		if failed != nil {
+			short := shortest(t.Context(), *failed)
+			t.Logf("%s\nThis schedule does it, as files of %s have it:\n%s", runSchedule(t.Context(), short, false).violation, schedulesDir, short.script())
+		}
+	}()
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSchedule(rt)
 		c := runSchedule(t.Context(), s, false)
@@ -328,10 +335,11 @@ func TestModel(t *testing.T) {
 		}
 		if c.violation != "" {
 			again := runSchedule(t.Context(), s, true)
-			rt.Logf("clocks are off by %v\n%s", s.Skews, strings.Join(again.trace, "\n"))
+			rt.Logf("%s", strings.Join(again.trace, "\n"))
 			if again.violation != c.violation {
 				rt.Errorf("the schedule does not repeat: %q and %q", c.violation, again.violation)
 			}
+			failed = &s
 			rt.Fatal(c.violation)
 		}
 	})
