@@ -300,14 +300,24 @@ BUSY ?= 2
 test-load: shards-tool ## Run the quick tests RUNS times beside two busy processes a core; all have to pass.
 	@$(REQUIRE_ALL) $(RUN_SHARDS) -quick -runs '$(RUNS)' -busy '$(BUSY)'
 
-# Names of mutations, separated by commas; all without it.
+# Names of mutations, separated by commas; all without it. BUG is one of
+# hack/mutations/bugs.go.
 MUTATION ?=
+BUG ?=
 
 .PHONY: test-mutations
 test-mutations: ## Break some twenty lines of the product, one at a time, and see that tests fail; MUTATION=name takes one.
 	@mkdir -p $(TOOLS)
 	@go build -o $(TOOLS)/mutations ./hack/mutations
 	@$(TOOLS)/mutations -all -only '$(MUTATION)'
+
+.PHONY: test-model-bugs
+test-model-bugs: ## Compile a bug for each invariant into the model, one at a time, and see that it is found, by random schedules and by a short one; BUG=name takes one, UPDATE=y keeps what is found.
+	MODEL_BUGS=y go test -count=1 -timeout 60m -v -run '^TestBugs$$$(if $(BUG),/./^$(BUG)$$)' ./hack/mutations$(if $(filter y,$(UPDATE)), -update)
+
+.PHONY: test-model-exhaustive
+test-model-exhaustive: ## Take small clusters of the model through every state within budgets of faults and delays, and count the states; UPDATE=y keeps the counts.
+	MODEL_EXHAUSTIVE=y go test -count=1 -timeout 3h -v -run '^TestStates$$' ./hack/mutations$(if $(filter y,$(UPDATE)), -update)
 
 # Where tests of releases keep Debian's packages.
 $(OUT)/debian:
@@ -393,7 +403,7 @@ client-drivers: ## Build programs that use third parties' clients as libraries i
 	$(foreach client,$(CLIENTS),$(call build_client,$(client)))
 
 .PHONY: features-previous
-features-previous: ## Build this repository's own kube-apiserver of the minor version before into _output/previous.
+features-previous: ## Build this repository's own binaries of the minor version before into _output/previous.
 	OUT='$(OUT_DIR)' hack/build-previous.sh
 
 .PHONY: test-integration

@@ -59,7 +59,7 @@ var shards = []Shard{
 	},
 	{
 		Name: "unit-hack", Covers: "tools, plans of a fork, this runner", Quick: true,
-		Packages: []string{"./hack/..."}, Skip: "^TestAFork$", Inputs: everything,
+		Packages: []string{"./hack/..."}, Skip: "^(TestAFork|TestBugs|TestStates)$", Inputs: everything,
 	},
 	{
 		Name: "unit-operator", Covers: "the example operator, with the race detector", Quick: true,
@@ -159,6 +159,15 @@ var shards = []Shard{
 		Parts: map[string]string{"lifecycle/controller.TestModel": "the last 25,000 schedules"},
 	},
 	{
+		Name: "bugs", Covers: "a bug for each invariant, which the model or a test finds",
+		Packages: []string{"./hack/mutations"}, Run: "^TestBugs$", Env: []string{"MODEL_BUGS=y"},
+		Inputs: []string{library, "cmd/kube-apiserver/controlplane", "pkg/registry/features", "pkg/featurelifecycle/reporting"},
+	},
+	{
+		Name: "exhaustive", Covers: "every state of small clusters within budgets of faults and delays",
+		Packages: []string{"./hack/mutations"}, Run: "^TestStates$", Env: []string{"MODEL_EXHAUSTIVE=y"}, Inputs: []string{library},
+	},
+	{
 		Name: "api-long", Covers: "costs, certificates, servers without identity",
 		Packages: []string{"./test/e2e_features/api"}, Skip: quickAPI, Needs: []string{"all"},
 	},
@@ -216,12 +225,12 @@ var shards = []Shard{
 	},
 	{
 		Name: "versions", Covers: "moves between versions, in the short form", Root: true,
-		Packages: []string{"./test/e2e_features/versions"}, Skip: "^TestBinariesUnderLoad$", Needs: []string{"all", "upstream-previous"},
+		Packages: []string{"./test/e2e_features/versions"}, Skip: ofBinaries, Needs: []string{"all", "upstream-previous"},
 		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/featurelifecycle/catalog"},
 	},
 	{
-		Name: "binaries", Covers: "binaries of two versions, exchanged and killed while clients write", Root: true,
-		Packages: []string{"./test/e2e_features/versions"}, Run: "^TestBinariesUnderLoad$", Needs: []string{"all", "upstream-previous", "features-previous"},
+		Name: "binaries", Covers: "binaries of two versions, exchanged while clients write and values change", Root: true,
+		Packages: []string{"./test/e2e_features/versions"}, Run: ofBinaries, Needs: []string{"all", "upstream-previous", "features-previous"},
 		Env: []string{"VERSIONS_SHORT=true"}, Inputs: []string{"pkg/featurelifecycle/catalog", "hack/previous"},
 	},
 	{
@@ -302,6 +311,7 @@ const pagesToO = "^TestPages$/^docs$/^[a-o]"
 
 // Tests that one process takes by Run, another leaves out by Skip.
 const (
+	ofBinaries     = "^(TestBinariesUnderLoad|TestProcessesFollowServersOfBefore|TestServersServeProcessesOfBefore)$"
 	quickAPI       = "^(TestPermissionsOfEachUser|TestKubectlFeature|TestReportsAreBounded|TestReportersAloneWaitForReporters|TestTheReportOfAProcessThatEndedIsDeleted|TestGateOffIsUpstream)$"
 	quickProcesses = "^TestEveryBinaryTakesTheServersValues$"
 	quickValues    = "^TestCrashLoopingCanaryHalted$"

@@ -347,8 +347,8 @@ func (w *walk) agoOf(at *metav1.Time) time.Duration {
 }
 
 // fingerprint tells states apart by what the next steps can depend on: stored objects, what
-// each server has heard of them, queues, attempts and times. Of transitions it has which
-// is which, not their names.
+// each server has heard of them, queues, attempts and times. A transition is one of an order
+// in it, not a name.
 func (w *walk) fingerprint() [sha256.Size]byte {
 	var b strings.Builder
 	fmt.Fprintln(&b, w.next, w.ago(w.last), w.leftovers(), w.ago(w.failedWrite), w.agedTruth())
