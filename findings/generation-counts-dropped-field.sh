@@ -15,19 +15,8 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-mkdir -p "$work/strategy"
-cd "$work/strategy"
-gomod=$(go mod download -json k8s.io/kubernetes@v1.37.2 2>"$work/log" | sed -n 's/.*"GoMod": "\(.*\)",*/\1/p')
-[[ -n $gomod ]] || cannot "go mod download k8s.io/kubernetes@v1.37.2"
-{
-	echo "module example.com/finding"
-	sed -n 's/^go /go /p' "$gomod"
-	echo "require k8s.io/kubernetes v1.37.2"
-	# Kubernetes takes these from its own folders, which its module does not have.
-	sed -n 's|^	\(k8s.io/[a-z-]*\) v0\.0\.0\( //.*\)\{0,1\}$|replace \1 => \1 v0.37.2|p' "$gomod"
-} >go.mod
-packages+=(k8s.io/kubernetes@v1.37.2)
-cat >main.go <<'GO'
+kubernetes strategy 37.2
+cat >"$work/strategy/main.go" <<'GO'
 package main
 
 import (
@@ -70,8 +59,7 @@ func main() {
 	}
 }
 GO
-go mod tidy >"$work/log" 2>&1 || cannot "go mod tidy"
-cd "$work"
+tidy strategy
 program strategy
 
 conclude "while DRADeviceTaints is off, each update of a ResourceSlice with the same taints raises its generation, and stores nothing else" <<'SEEN'

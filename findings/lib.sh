@@ -28,6 +28,26 @@ module() {
 	packages+=("$@")
 }
 
+# kubernetes FOLDER MINOR.PATCH makes a Go module below the temporary folder that requires
+# k8s.io/kubernetes of 1.MINOR.PATCH. Kubernetes takes what it requires of k8s.io from its own
+# folders, which its module does not have: they are replaced.
+kubernetes() {
+	local folder=$1 version=$2 gomod
+	gomod=$(go mod download -json "k8s.io/kubernetes@v1.$version" 2>"$work/log" | sed -n 's/.*"GoMod": "\(.*\)",*/\1/p')
+	[[ -n $gomod ]] || cannot "go mod download k8s.io/kubernetes@v1.$version"
+	mkdir -p "$work/$folder"
+	{
+		echo "module example.com/finding"
+		sed -n 's/^go /go /p' "$gomod"
+		echo "require k8s.io/kubernetes v1.$version"
+		sed -n "s|^	\(k8s.io/[a-z-]*\) v0\.0\.0\( //.*\)\{0,1\}\$|replace \1 => \1 v0.$version|p" "$gomod"
+	} >"$work/$folder/go.mod"
+	packages+=("k8s.io/kubernetes@v1.$version")
+}
+
+# tidy FOLDER has a module require what its program imports.
+tidy() { (cd "$work/$1" && go mod tidy) >"$work/log" 2>&1 || cannot "go mod tidy"; }
+
 # program FOLDER [ARGUMENT...] builds and runs the program of a module; what it prints
 # is the output of the finding.
 program() {
