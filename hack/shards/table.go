@@ -160,12 +160,11 @@ var shards = []Shard{
 	},
 	{
 		Name: "bugs", Covers: "a bug for each invariant, which the model or a test finds",
-		Packages: []string{"./hack/mutations"}, Run: "^TestBugs$", Env: []string{"MODEL_BUGS=y"},
-		Inputs: []string{library, "cmd/kube-apiserver/controlplane", "pkg/registry/features", "pkg/featurelifecycle/reporting"},
+		Packages: []string{"./hack/mutations"}, Run: "^TestBugs$", Env: []string{"MODEL_BUGS=y"}, Inputs: everything,
 	},
 	{
 		Name: "exhaustive", Covers: "every state of small clusters within budgets of faults and delays",
-		Packages: []string{"./hack/mutations"}, Run: "^TestStates$", Env: []string{"MODEL_EXHAUSTIVE=y"}, Inputs: []string{library},
+		Packages: []string{"./hack/mutations"}, Run: "^TestStates$", Env: []string{"MODEL_EXHAUSTIVE=y"}, Inputs: everything,
 	},
 	{
 		Name: "api-long", Covers: "costs, certificates, servers without identity",
