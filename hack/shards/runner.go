@@ -223,7 +223,9 @@ func (r *runner) runOne(ctx context.Context, o *outcome) error {
 	o.figures, o.failures = read.figures, read.failures()
 	switch {
 	case ctx.Err() != nil:
-		o.result, o.failures = interruptedResult, nil
+		// Its tests may have failed for no other reason: "go test" says so of one whose process
+		// is ended, if it has the time to.
+		o.result, o.Failed, o.failures = interruptedResult, 0, nil
 		r.progress("ended", o.shard.Name, seconds(o.duration))
 		return nil
 	case o.Failed > 0 || err != nil:
