@@ -506,9 +506,9 @@ func scenarios(servers int) map[string]scenario {
 // exhaustiveFlag is the environment variable that turns on what takes minutes.
 const exhaustiveFlag = "MODEL_EXHAUSTIVE"
 
-// TestExhaustive takes small clusters through every state that faults and delays at any
-// place can lead to, within a budget of both: what budgets there are, and how many states,
-// is what it prints. S1 to S5 hold at each write, L1 and L2 after each path.
+// TestExhaustive takes small clusters through the states that faults and delays at many
+// places can lead to, within a budget of both: what budgets there are, and how many states,
+// is what it prints. S1 to S4 hold at each write, L1 after each path.
 func TestExhaustive(t *testing.T) {
 	short := map[string][]budget{"off": {{faults: 1}, {delays: 1}}, "down": {{faults: 1}}}
 	all, most := map[int]map[string][]budget{2: short}, 10000
