@@ -28,6 +28,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/feature-lifecycle/agent"
 	v1alpha1 "k8s.io/feature-lifecycle/apis/features/v1alpha1"
 	"k8s.io/kubernetes-features/test/e2e_features/framework"
 	"k8s.io/utils/ptr"
@@ -410,9 +411,12 @@ func (j *judge) inForce(name string, reports []report, v framework.FeatureVersio
 	if of == nil || !j.sure(ReportsKey, of.at, v.At.Add(arrives)) || !j.sure(ServerLeasesKey, of.at, v.At.Add(arrives)) {
 		return nil
 	}
-	var began, last lease
+	var began, last, renewed lease
 	lived := false
 	for _, l := range j.leases[name] {
+		if l.at.Before(v.At) {
+			renewed = l
+		}
 		if l.holder != last.holder {
 			if lived {
 				break
@@ -422,7 +426,9 @@ func (j *judge) inForce(name string, reports []report, v framework.FeatureVersio
 		last = l
 		lived = lived || l.at.After(v.At.Add(arrives))
 	}
-	if !lived || began.revision > of.revision || began.at.After(v.At.Add(-heard)) {
+	// A server that was frozen for longer does not count, although it renews its Lease afterwards.
+	expired := renewed.at.Before(v.At.Add(arrives - agent.LeaseDuration))
+	if !lived || expired || began.revision > of.revision || began.at.After(v.At.Add(-heard)) {
 		return nil
 	}
 	return of

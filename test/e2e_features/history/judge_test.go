@@ -127,7 +127,7 @@ func on(t *testing.T) *told {
 
 // off restarts both with the feature off.
 func (h *told) off() *told {
-	h.server("a", "p3", "1.37", false).server("b", "p4", "1.37", false).pass(time.Minute)
+	h.server("a", "p3", "1.37", false).server("b", "p4", "1.37", false).pass(20 * time.Second)
 	return h
 }
 
@@ -158,17 +158,19 @@ func TestJudge(t *testing.T) {
 		"an object cleared long after":                      {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears).feature(v1alpha1.StateTurningOff, "t", clears).feature(v1alpha1.StateOff, "").pass(time.Minute).set(without), "S2: "},
 		"tasks that are lost":                               {on(t).feature(v1alpha1.StateTurningOff, "t", waits, clears, "x").feature(v1alpha1.StateTurningOff, "t", clears), "S3: "},
 		"a Feature that is deleted":                         {on(t).add(Record{Kind: Deleted, Key: FeaturesKey + cleared}), "S3: "},
-		"servers with other values": {on(t).server("a", "p3", "1.37", false).pass(time.Minute).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
+		"servers with other values": {on(t).server("a", "p3", "1.37", false).pass(20*time.Second).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
 			renew("a", "p3").renew("b", "p2"), "S4: "},
-		"a transition that servers know nothing of": {on(t).pass(time.Minute).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
+		"a transition that servers know nothing of": {on(t).pass(20*time.Second).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
 			renew("a", "p1").renew("b", "p2"), "S4: "},
 		"servers of another version than the transition's": {on(t).off().store(FeaturesKey+cleared, moves).renewed(), "S4: "},
-		"servers with other versions": {on(t).server("a", "p3", "1.36", false).server("b", "p4", "1.37", false).pass(time.Minute).
+		"servers with other versions": {on(t).server("a", "p3", "1.36", false).server("b", "p4", "1.37", false).pass(20*time.Second).
 			feature(v1alpha1.StateTurningOff, "t", waits).renewed(), "S4: "},
+		"a server that was frozen": {on(t).server("b", "p4", "1.37", false).pass(40*time.Second).renew("b", "p4").pass(15*time.Second).
+			feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).renew("a", "p1").renew("b", "p4"), ""},
 		"a server that was not heard of yet": {on(t).server("a", "p3", "1.37", false).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).
 			renew("a", "p3").renew("b", "p2"), ""},
-		"a server that ended": {on(t).server("a", "p3", "1.37", false).pass(time.Minute).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).renew("a", "p3"), ""},
-		"a server whose report is of the process before": {on(t).server("a", "p3", "1.37", false).renew("b", "p4").pass(time.Minute).
+		"a server that ended": {on(t).server("a", "p3", "1.37", false).pass(20*time.Second).feature(v1alpha1.StateTurningOff, "t", waits).pass(time.Minute).renew("a", "p3"), ""},
+		"a server whose report is of the process before": {on(t).server("a", "p3", "1.37", false).renew("b", "p4").pass(20*time.Second).
 			feature(v1alpha1.StateTurningOff, "t", waits).renewed(), ""},
 		"a status that a client wrote":  {on(t).store(FeaturesKey+cleared, stranger), "S5: "},
 		"the report of one that lives":  {on(t).add(Record{Kind: Deleted, Key: ReportsKey + server + ".a", Revision: 100}).revise(100).renew("a", "p1"), "S5: "},
@@ -254,7 +256,7 @@ func TestAGapHidesWhatWasInIt(t *testing.T) {
 	}{
 		"an object created again":         {again(compacted(on(t), StatefulSetsKey)).set(without), ""},
 		"an object cleared in it":         {compacted(on(t).revise(10).set(nil), FeaturesKey).feature(v1alpha1.StateOn, ""), ""},
-		"the report of a server":          {compacted(on(t).server("a", "p3", "1.37", false).pass(time.Minute), ReportsKey).feature(v1alpha1.StateTurningOff, "t", waits).renewed(), ""},
+		"the report of a server":          {compacted(on(t).server("a", "p3", "1.37", false).pass(20*time.Second), ReportsKey).feature(v1alpha1.StateTurningOff, "t", waits).renewed(), ""},
 		"the report of a server, earlier": {compacted(on(t), ReportsKey).off().feature(v1alpha1.StateTurningOn, "t", waits).renewed(), "S4: "},
 		"an object cleared after it":      {compacted(on(t), FeaturesKey).set(without), "S2: "},
 	} {
