@@ -16,7 +16,7 @@ limitations under the License.
 
 package main
 
-// A Bug is a mutation that breaks an invariant of the design: Area names it. What finds it
+// A Bug is a mutation that breaks an invariant of the design: Area names it. The test that finds it
 // is compiled with the broken file in place of the file, so that no product binary has a
 // switch for it.
 type Bug struct {

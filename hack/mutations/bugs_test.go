@@ -150,6 +150,9 @@ func TestBugs(t *testing.T) {
 			rows = append(rows, b.row(fmt.Sprintf("schedule %s of %d; %s%s", after, b.Schedules, b.findByScript(t, binary), b.findExhaustively(t, binary))))
 		})
 	}
+	if len(rows) == 0 && !t.Failed() {
+		t.Fatal("no bug has this name; hack/mutations/bugs.go has them all")
+	}
 	if *update && !t.Failed() && len(rows) == len(bugs) {
 		updatePage(t, bugTable, "| invariant | bug | what is wrong | found by |\n| --- | --- | --- | --- |\n"+strings.Join(rows, ""))
 	}
@@ -219,14 +222,19 @@ func command(t *testing.T, dir string, words ...string) *exec.Cmd {
 	return cmd
 }
 
+// limited runs a broken model with 12 GB of memory at most: a bug can have it write for ever,
+// and keep what it wrote.
+func limited(t *testing.T, binary string, words ...string) *exec.Cmd {
+	return command(t, model, append([]string{"sh", "-c", `ulimit -v 12000000 && exec "$0" "$@"`, binary}, words...)...)
+}
+
 // failedAfter is what rapid prints.
 var failedAfter = regexp.MustCompile(`failed after (\d+) tests?: at \S+: (.*)`)
 
 // findByModel has random schedules find it, and returns how many that took.
 func (b Bug) findByModel(t *testing.T, binary string) string {
 	t.Helper()
-	// A bug can have the model write for ever, and keep what it wrote.
-	cmd := command(t, model, "sh", "-c", `ulimit -v 12000000 && exec "$0" "$@"`, binary, "-test.run=^TestModel$", "-test.timeout=30m", "-rapid.shrinktime=5s")
+	cmd := limited(t, binary, "-test.run=^TestModel$", "-test.timeout=30m", "-rapid.shrinktime=5s")
 	cmd.Env = append(cmd.Env, fmt.Sprintf("MODEL_SCHEDULES=%d", b.Schedules))
 	output, err := cmd.CombinedOutput()
 	found := failedAfter.FindStringSubmatch(string(output))
@@ -282,7 +290,7 @@ var violated = regexp.MustCompile(`(?m)^ *at \S+: (.*)$`)
 // and returns its length.
 func (b Bug) findByScript(t *testing.T, binary string) string {
 	t.Helper()
-	output, err := command(t, model, binary, "-test.run=^TestSchedules$/^"+b.Name+"$").CombinedOutput()
+	output, err := limited(t, binary, "-test.run=^TestSchedules$/^"+b.Name+"$", "-test.timeout=10m").CombinedOutput()
 	found := violated.FindStringSubmatch(string(output))
 	if err == nil || found == nil || !b.breaks(found[1]) {
 		t.Fatalf("%s does not find it: %v\n%s", scriptOf(b), err, output)
@@ -305,7 +313,7 @@ func (b Bug) findByScript(t *testing.T, binary string) string {
 // it: it has one fault or one delay.
 func (b Bug) findExhaustively(t *testing.T, binary string) string {
 	t.Helper()
-	output, err := command(t, model, binary, "-test.run=^TestExhaustive$", "-test.timeout=10m").CombinedOutput()
+	output, err := limited(t, binary, "-test.run=^TestExhaustive$", "-test.timeout=10m").CombinedOutput()
 	for _, found := range violated.FindAllStringSubmatch(string(output), -1) {
 		if err != nil && b.breaks(found[1]) {
 			t.Logf("the exhaustive test finds it: %s", found[1])

@@ -171,7 +171,7 @@ func runDriver(t *testing.T, binary string, args ...string) []line {
 	}
 }
 
-// What differs from run to run in what clients print.
+// Parts of what clients print that differ from run to run.
 var (
 	// undeclared are the fields that a parser does not find in its types. It visits the fields
 	// of a container in any order. Restart rules, which come last here, end the visit.

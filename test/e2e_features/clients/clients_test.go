@@ -50,7 +50,7 @@ type world struct {
 const operated = "operated"
 
 // TestClients takes the objects of all clients through gates that are on, off, and on
-// again. What each client prints, and what it makes the server write, is in testdata.
+// again. The files of testdata have what each client prints, and what it makes the server write.
 func TestClients(t *testing.T) {
 	w := start(t)
 	t.Run("on", w.on)
